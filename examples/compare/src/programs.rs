@@ -1,6 +1,6 @@
 //! The programs: a few lines each, after the litmus tests of the literature or a known bug.
 
-use super::world::{Arc, AtomicU32, UnsafeCell, fence, spawn, yield_now};
+use super::world::{Arc, AtomicU32, JoinHandle, UnsafeCell, fence, spawn, yield_now};
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 
 /// A program, and whether some execution of it is wrong.
@@ -54,17 +54,23 @@ fn shared<const N: usize>() -> Arc<Shared<N>> {
     Arc::new(Shared { words, data: UnsafeCell::new(0) })
 }
 
+/// Runs `body` in a thread of its own.
+fn with<const N: usize, R: Send + 'static>(
+    all: &Arc<Shared<N>>,
+    body: impl FnOnce(&Shared<N>) -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let all = Arc::clone(all);
+    spawn(move || body(&all))
+}
+
 /// Data behind a flag.
 fn flag(order: Ordering) {
     let all = shared::<1>();
-    let sender = {
-        let all = Arc::clone(&all);
-        spawn(move || {
-            // SAFETY: no thread reads before the flag is set.
-            all.data.with_mut(|data| unsafe { *data = 7 });
-            all.words[0].store(1, order);
-        })
-    };
+    let sender = with(&all, move |all| {
+        // SAFETY: no thread reads before the flag is set.
+        all.data.with_mut(|data| unsafe { *data = 7 });
+        all.words[0].store(1, order);
+    });
     if all.words[0].load(Acquire) == 1 {
         // SAFETY: the flag is set.
         assert_eq!(all.data.with(|data| unsafe { *data }), 7);
@@ -82,10 +88,7 @@ fn store_buffering(order: Ordering, fences: bool) {
         }
         all.words[1 - mine].load(order) == 0
     };
-    let left = {
-        let all = Arc::clone(&all);
-        spawn(move || enters(&all, 0))
-    };
+    let left = with(&all, move |all| enters(all, 0));
     let right = enters(&all, 1);
     assert!(!(left.join().unwrap() && right), "both are in");
 }
@@ -93,15 +96,9 @@ fn store_buffering(order: Ordering, fences: bool) {
 /// Two readers of two independent writes agree on their order.
 fn iriw() {
     let all = shared::<2>();
-    let writer = |word: usize| {
-        let all = Arc::clone(&all);
-        spawn(move || all.words[word].store(1, SeqCst))
-    };
+    let writer = |word: usize| with(&all, move |all| all.words[word].store(1, SeqCst));
     let writers = [writer(0), writer(1)];
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || (all.words[0].load(SeqCst), all.words[1].load(SeqCst)))
-    };
+    let other = with(&all, |all| (all.words[0].load(SeqCst), all.words[1].load(SeqCst)));
     let mine = (all.words[1].load(SeqCst), all.words[0].load(SeqCst));
     let theirs = other.join().unwrap();
     writers.into_iter().for_each(|writer| writer.join().unwrap());
@@ -112,10 +109,7 @@ fn iriw() {
 fn two_steps() {
     let all = shared::<1>();
     let add = |all: &Shared<1>| all.words[0].store(all.words[0].load(SeqCst) + 1, SeqCst);
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || add(&all))
-    };
+    let other = with(&all, move |all| add(all));
     add(&all);
     other.join().unwrap();
     assert_eq!(all.words[0].load(SeqCst), 2);
@@ -131,14 +125,11 @@ fn weak_exchange() {
 /// The failing exchange is a load: it need not see the newest value.
 fn failed_exchange() {
     let all = shared::<2>();
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || {
-            all.words[0].store(1, Relaxed);
-            all.words[0].store(2, Relaxed);
-            all.words[1].store(1, Relaxed);
-        })
-    };
+    let other = with(&all, |all| {
+        all.words[0].store(1, Relaxed);
+        all.words[0].store(2, Relaxed);
+        all.words[1].store(1, Relaxed);
+    });
     if all.words[1].load(Relaxed) == 1 {
         assert_ne!(all.words[0].compare_exchange(5, 6, Relaxed, Relaxed), Err(1), "an old value");
     }
@@ -148,13 +139,10 @@ fn failed_exchange() {
 /// An exchange may take the place behind a value that is not the newest.
 fn old_exchange() {
     let all = shared::<2>();
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || {
-            all.words[0].store(1, Relaxed);
-            all.words[1].store(1, Relaxed);
-        })
-    };
+    let other = with(&all, |all| {
+        all.words[0].store(1, Relaxed);
+        all.words[1].store(1, Relaxed);
+    });
     let seen = all.words[1].load(Relaxed);
     let before = all.words[0].swap(2, Relaxed);
     other.join().unwrap();
@@ -175,10 +163,7 @@ fn spin_lock(unlock: Ordering) {
         all.data.with_mut(|data| unsafe { *data += 1 });
         all.words[0].store(0, unlock);
     };
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || section(&all))
-    };
+    let other = with(&all, move |all| section(all));
     section(&all);
     other.join().unwrap();
     // SAFETY: the other thread has ended.
@@ -212,10 +197,7 @@ fn stack() {
     let all = shared::<3>();
     push(&all, 2);
     push(&all, 1);
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || pop(&all))
-    };
+    let other = with(&all, pop);
     let (first, second) = (pop(&all), pop(&all));
     if first != 0 {
         push(&all, first);
@@ -236,10 +218,7 @@ fn circle() {
         }
         all.words[mine].store(1, Release);
     };
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || waits(&all, 0))
-    };
+    let other = with(&all, move |all| waits(all, 0));
     waits(&all, 1);
     other.join().unwrap();
 }
@@ -252,10 +231,7 @@ fn load_buffering() {
         all.words[1 - mine].store(1, Relaxed);
         seen
     };
-    let other = {
-        let all = Arc::clone(&all);
-        spawn(move || passes(&all, 0))
-    };
+    let other = with(&all, move |all| passes(all, 0));
     let mine = passes(&all, 1);
     assert!((mine, other.join().unwrap()) != (1, 1), "both loads read later stores");
 }

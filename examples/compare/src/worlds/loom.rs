@@ -4,7 +4,7 @@ mod world {
     pub use loom::cell::UnsafeCell;
     pub use loom::sync::Arc;
     pub use loom::sync::atomic::{AtomicU32, fence};
-    pub use loom::thread::{spawn, yield_now};
+    pub use loom::thread::{JoinHandle, spawn, yield_now};
 }
 #[path = "../families/mod.rs"]
 pub mod families;

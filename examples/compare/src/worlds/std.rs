@@ -4,7 +4,7 @@ mod world {
     pub use super::super::Unchecked as UnsafeCell;
     pub use std::sync::Arc;
     pub use std::sync::atomic::{AtomicU32, fence};
-    pub use std::thread::{spawn, yield_now};
+    pub use std::thread::{JoinHandle, spawn, yield_now};
 }
 #[path = "../families/mod.rs"]
 pub mod families;

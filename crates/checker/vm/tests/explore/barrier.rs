@@ -1,6 +1,6 @@
 //! `membarrier`: a full fence that one thread makes on all of them.
 
-use crate::{all_outcomes, threads};
+use crate::{all_outcomes, shared};
 use ulocks_vm::sync::AtomicU32;
 use ulocks_vm::sync::Ordering::{AcqRel, Relaxed};
 use ulocks_vm::sync::membarrier;
@@ -16,26 +16,20 @@ fn one_barrier_forbids_store_buffering() {
     };
     all_outcomes(
         move || {
-            threads(
-                (AtomicU32::new(0), AtomicU32::new(0)),
-                [left, |(x, y)| {
-                    y.store(1, Relaxed);
-                    x.load(Relaxed)
-                }],
-            )
+            shared((AtomicU32::new(0), AtomicU32::new(0))).threads([left, |(x, y)| {
+                y.store(1, Relaxed);
+                x.load(Relaxed)
+            }])
         },
         [[0, 0], [0, 1], [1, 0], [1, 1]],
     );
     all_outcomes(
         move || {
-            threads(
-                (AtomicU32::new(0), AtomicU32::new(0)),
-                [left, |(x, y)| {
-                    y.store(1, Relaxed);
-                    membarrier();
-                    x.load(Relaxed)
-                }],
-            )
+            shared((AtomicU32::new(0), AtomicU32::new(0))).threads([left, |(x, y)| {
+                y.store(1, Relaxed);
+                membarrier();
+                x.load(Relaxed)
+            }])
         },
         [[0, 1], [1, 0], [1, 1]],
     );
@@ -48,20 +42,17 @@ fn one_barrier_forbids_store_buffering() {
 fn what_was_stored_before_a_barrier_is_loaded_after_it() {
     all_outcomes(
         || {
-            threads(
-                (AtomicU32::new(0), AtomicU32::new(0)),
-                [
-                    |(word, gate): &Words| {
-                        word.store(1, Relaxed);
-                        gate.load(Relaxed)
-                    },
-                    |(word, gate): &Words| {
-                        gate.fetch_add(1, Relaxed);
-                        membarrier();
-                        word.swap(2, AcqRel)
-                    },
-                ],
-            )
+            shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+                |(word, gate): &Words| {
+                    word.store(1, Relaxed);
+                    gate.load(Relaxed)
+                },
+                |(word, gate): &Words| {
+                    gate.fetch_add(1, Relaxed);
+                    membarrier();
+                    word.swap(2, AcqRel)
+                },
+            ])
         },
         // If the exchange did not see the store, the load sees the addition.
         [[0, 1], [1, 0], [1, 1]],

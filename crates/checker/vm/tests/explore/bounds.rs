@@ -1,6 +1,6 @@
 //! What a report says of the bounds that left executions out.
 
-use crate::threads;
+use crate::shared;
 use std::time::Duration;
 use ulocks_vm::explore::{Config, Report, explore, run};
 use ulocks_vm::sync::Ordering::Relaxed;
@@ -36,21 +36,18 @@ fn two_failures_in_a_row_of_a_weak_exchange() {
 /// Reads of an old value, after another word has told that there is a newer one.
 fn old_reads<const COUNT: usize>() -> Report {
     all(|| {
-        threads::<_, (), 2>(
-            [0; 2].map(AtomicU32::new),
-            [
-                |[value, flag]| {
-                    value.store(1, Relaxed);
-                    flag.store(1, Relaxed);
-                },
-                |[value, flag]| {
-                    if flag.load(Relaxed) == 1 {
-                        let old = (0..COUNT).take_while(|_| value.load(Relaxed) == 0).count();
-                        assert!(old < 4, "an old value four times in a row");
-                    }
-                },
-            ],
-        );
+        shared([0; 2].map(AtomicU32::new)).threads::<(), 2>([
+            |[value, flag]| {
+                value.store(1, Relaxed);
+                flag.store(1, Relaxed);
+            },
+            |[value, flag]| {
+                if flag.load(Relaxed) == 1 {
+                    let old = (0..COUNT).take_while(|_| value.load(Relaxed) == 0).count();
+                    assert!(old < 4, "an old value four times in a row");
+                }
+            },
+        ]);
     })
 }
 
@@ -59,7 +56,7 @@ fn old_reads<const COUNT: usize>() -> Report {
 fn the_fourth_read_of_an_old_value() {
     let report = old_reads::<4>();
     let hit = report.bounds.stale.expect("the fourth read had to see the newest value");
-    assert_eq!(hit.at.line(), line!() - 14);
+    assert_eq!(hit.at.line(), line!() - 13);
     assert!(report.to_string().contains("left out: an old value read as often in a row as allowed ("));
     assert!(old_reads::<3>().complete);
 }
@@ -68,10 +65,8 @@ fn the_fourth_read_of_an_old_value() {
 #[test]
 fn a_round_that_would_do_the_same() {
     let report = all(|| {
-        threads::<_, (), 2>(
-            AtomicU32::new(0),
-            [|word| word.store(1, Relaxed), |word| spin_until(|| word.load(Relaxed) == 1)],
-        );
+        shared(AtomicU32::new(0))
+            .threads::<(), 2>([|word| word.store(1, Relaxed), |word| spin_until(|| word.load(Relaxed) == 1)]);
     });
     assert!(report.bounds.rounds.is_some() && report.bounds.stale.is_none(), "{report}");
 }
@@ -81,10 +76,8 @@ fn a_round_that_would_do_the_same() {
 fn newest_values_only() {
     let config = Config { stale: 0, ..Config::exhaustive() };
     let report = explore(config, || {
-        threads::<_, (), 2>(
-            AtomicU32::new(0),
-            [|word| word.store(1, Relaxed), |word| _ = word.load(Relaxed)],
-        );
+        shared(AtomicU32::new(0))
+            .threads::<(), 2>([|word| word.store(1, Relaxed), |word| _ = word.load(Relaxed)]);
     });
     assert!(report.finished && report.bounds.stale.is_some(), "{report}");
 }
@@ -93,7 +86,7 @@ fn newest_values_only() {
 fn an_exploration_that_its_budget_cuts_says_so_and_is_not_complete() {
     let config = Config { budget: Some(Duration::ZERO), ..Config::exhaustive() };
     let model = || {
-        let _ = threads(AtomicU32::new(0), [|word: &AtomicU32| word.fetch_add(1, Relaxed); 2]);
+        let _ = shared(AtomicU32::new(0)).threads([|word: &AtomicU32| word.fetch_add(1, Relaxed); 2]);
     };
     let report = explore(config, model);
     assert_eq!(

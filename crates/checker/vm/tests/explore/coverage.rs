@@ -1,6 +1,6 @@
 //! What an exploration says it did at each site.
 
-use crate::{address, threads};
+use crate::{address, shared};
 use std::process::Command;
 use ulocks_vm::clock::{Clock, Time};
 use ulocks_vm::explore::{Config, Coverage, Event, Operation, Site, cover, explore, run};
@@ -27,20 +27,17 @@ fn counts<const N: usize>(site: &Site, events: [Event; N]) -> [u64; N] {
 
 /// Message passing: three executions, of which two read 1 in the flag.
 fn message_passing() {
-    threads(
-        (AtomicU32::new(0), AtomicU32::new(0)),
-        [
-            |(data, flag)| {
-                data.store(1, Relaxed);
-                flag.store(1, Release);
-            },
-            |(data, flag)| {
-                if flag.load(Acquire) == 1 {
-                    assert_eq!(data.load(Relaxed), 1);
-                }
-            },
-        ],
-    );
+    shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+        |(data, flag)| {
+            data.store(1, Relaxed);
+            flag.store(1, Release);
+        },
+        |(data, flag)| {
+            if flag.load(Acquire) == 1 {
+                assert_eq!(data.load(Relaxed), 1);
+            }
+        },
+    ]);
 }
 
 #[test]
@@ -63,13 +60,10 @@ fn loads_count_old_values_and_those_that_cannot_be_old_are_doubted() {
 #[test]
 fn exchanges_count_how_they_end() {
     let coverage = covered(&Config::exhaustive(), || {
-        threads(
-            AtomicU32::new(0),
-            [
-                |word| word.compare_exchange(0, 1, AcqRel, Relaxed).is_ok(),
-                |word| word.compare_exchange_weak(0, 2, AcqRel, Relaxed).is_ok(),
-            ],
-        );
+        shared(AtomicU32::new(0)).threads([
+            |word| word.compare_exchange(0, 1, AcqRel, Relaxed).is_ok(),
+            |word| word.compare_exchange_weak(0, 2, AcqRel, Relaxed).is_ok(),
+        ]);
     });
     let ends = [Event::Exchanged, Event::Failed, Event::FailedForNoReason, Event::ReadOld];
     // The strong one first; the weak one first, which may fail for no reason, and then both orders
@@ -100,16 +94,13 @@ fn waits_count_how_they_end_and_a_deadline_that_never_passes_is_doubted() {
     for timeouts in [false, true] {
         let config = Config { timeouts, ..Config::exhaustive() };
         let coverage = covered(&config, || {
-            threads(
-                AtomicU32::new(0),
-                [
-                    |word| crate::discard(wait(word, 0, u32::MAX, Some(LATE), true)),
-                    |word| {
-                        word.store(1, Relaxed);
-                        wake(address(word), 1, u32::MAX, true);
-                    },
-                ],
-            );
+            shared(AtomicU32::new(0)).threads([
+                |word| crate::discard(wait(word, 0, u32::MAX, Some(LATE), true)),
+                |word| {
+                    word.store(1, Relaxed);
+                    wake(address(word), 1, u32::MAX, true);
+                },
+            ]);
         });
         let [site] = sites(&coverage, Operation::TimedWait).try_into().unwrap();
         let [ran, changed, slept, woken, over] =

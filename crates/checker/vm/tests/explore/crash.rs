@@ -1,6 +1,7 @@
 //! The sweep over deaths: it says exactly which steps of a lock must not be a thread's last.
 
 use crate::locks::{Lock, ThreeStates};
+use crate::with;
 use std::sync::Arc;
 use ulocks_vm::crash::sweep;
 use ulocks_vm::explore::{Config, Deaths, Kernel, explore, finds_bug_saying};
@@ -120,10 +121,9 @@ fn some_with_a_robust_mutex<const THREADS: usize>(seeded: bool) -> impl Fn() + '
         let next = AtomicPtr::default();
         let lock = Arc::new((RobustMutex { next, word: AtomicU32::new(0), seeded }, AtomicU32::new(0)));
         let started = [(); THREADS].map(|()| {
-            let lock = Arc::clone(&lock);
-            thread::spawn(move || {
+            with(&lock, |lock| {
                 let head = Head::register();
-                let (mutex, inside) = &*lock;
+                let (mutex, inside) = lock;
                 mutex.lock(head);
                 inside.fetch_add(1, Relaxed);
                 mutex.unlock(head);

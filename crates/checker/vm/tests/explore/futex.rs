@@ -1,7 +1,7 @@
 //! The futex: which thread is woken, by which key, in which order, and that nothing is ordered by
 //! it.
 
-use crate::{address, all_outcomes, all_outcomes_of, threads, verdict};
+use crate::{address, all_outcomes, all_outcomes_of, shared, verdict, with};
 use std::sync::Arc;
 use ulocks_vm::clock::{Clock, Time, now};
 use ulocks_vm::explore::{Config, Verdict};
@@ -58,16 +58,13 @@ fn who_finds_another_value_does_not_sleep() {
 #[test]
 fn a_store_and_a_wake_up_never_leave_a_sleeper() {
     let model = || {
-        let [ended, woken] = threads(
-            word(0),
-            [
-                |word| end(sleep(word)) as u32,
-                |word| {
-                    word.store(1, Relaxed);
-                    wake(address(word), 1, ALL, true)
-                },
-            ],
-        );
+        let [ended, woken] = shared(word(0)).threads([
+            |word| end(sleep(word)) as u32,
+            |word| {
+                word.store(1, Relaxed);
+                wake(address(word), 1, ALL, true)
+            },
+        ]);
         (ended, woken)
     };
     all_outcomes(model, [(End::Woken as u32, 1), (End::Mismatch as u32, 0)]);
@@ -77,19 +74,16 @@ fn a_store_and_a_wake_up_never_leave_a_sleeper() {
 fn the_kernel_looks_at_the_newest_value_for_the_thread_that_waits() {
     // A thread that does not sleep because the word is 1 reads nothing older after that.
     let model = || {
-        let [ended, _] = threads(
-            word(0),
-            [
-                |word| {
-                    let ended = end(wait(word, 0, ALL, soon(), true));
-                    (ended, word.load(Relaxed))
-                },
-                |word| {
-                    word.store(1, Relaxed);
-                    (End::Woken, 0)
-                },
-            ],
-        );
+        let [ended, _] = shared(word(0)).threads([
+            |word| {
+                let ended = end(wait(word, 0, ALL, soon(), true));
+                (ended, word.load(Relaxed))
+            },
+            |word| {
+                word.store(1, Relaxed);
+                (End::Woken, 0)
+            },
+        ]);
         ended
     };
     all_outcomes(model, [(End::Mismatch, 1), (End::TimedOut, 0), (End::TimedOut, 1)]);
@@ -128,12 +122,7 @@ fn the_longest_sleeper_is_woken_first() {
 fn no_more_are_woken_than_asked_for() {
     let model = || {
         let word = Arc::new(word(0));
-        let sleepers: Vec<_> = (0..3)
-            .map(|_| {
-                let word = Arc::clone(&word);
-                thread::spawn(move || sleep(&word))
-            })
-            .collect();
+        let sleepers: Vec<_> = (0..3).map(|_| with(&word, sleep)).collect();
         let two = wake(address(&word), 2, ALL, true);
         word.store(1, Relaxed);
         let rest = wake(address(&word), ALL, ALL, true);
@@ -148,16 +137,13 @@ fn no_more_are_woken_than_asked_for() {
 #[test]
 fn a_wake_up_of_none_wakes_nobody() {
     let model = || {
-        threads(
-            word(0),
-            [
-                |word| crate::discard(sleep(word)),
-                |word| {
-                    word.store(1, Relaxed);
-                    assert_eq!(wake(address(word), 0, ALL, true), 0);
-                },
-            ],
-        );
+        shared(word(0)).threads([
+            |word| crate::discard(sleep(word)),
+            |word| {
+                word.store(1, Relaxed);
+                assert_eq!(wake(address(word), 0, ALL, true), 0);
+            },
+        ]);
     };
     assert!(matches!(verdict(model), Verdict::LostWakeUp(_)));
 }
@@ -167,8 +153,7 @@ fn a_wake_up_and_a_sleeper_need_a_bit_in_common() {
     let model = |bits: u32| {
         move || {
             let word = Arc::new(word(0));
-            let shared = Arc::clone(&word);
-            let sleeper = thread::spawn(move || wait(&shared, 0, 0b0110, None, true));
+            let sleeper = with(&word, |word| wait(word, 0, 0b0110, None, true));
             let woken = wake(address(&word), ALL, bits, true);
             word.store(1, Relaxed);
             wake(address(&word), ALL, 0b0100, true);
@@ -185,8 +170,7 @@ fn private_and_shared_futexes_never_match() {
     for private in [true, false] {
         let model = move || {
             let word = Arc::new(word(0));
-            let shared = Arc::clone(&word);
-            let sleeper = thread::spawn(move || wait(&shared, 0, ALL, None, private));
+            let sleeper = with(&word, move |word| wait(word, 0, ALL, None, private));
             let other = wake(address(&word), ALL, ALL, !private);
             word.store(1, Relaxed);
             wake(address(&word), ALL, ALL, private);
@@ -273,12 +257,7 @@ fn a_requeue_compares_first_and_counts_both() {
     let model = |value: u32, wake_count: u32, move_count: u32| {
         move || {
             let words = Arc::new((word(0), word(0)));
-            let sleeping: Vec<_> = (0..2)
-                .map(|_| {
-                    let words = Arc::clone(&words);
-                    thread::spawn(move || sleep(&words.0))
-                })
-                .collect();
+            let sleeping: Vec<_> = (0..2).map(|_| with(&words, |words| sleep(&words.0))).collect();
             let (a, b) = (&words.0, &words.1);
             if value != 0 {
                 a.store(value, Relaxed);
@@ -302,8 +281,7 @@ fn a_requeue_compares_first_and_counts_both() {
 fn who_was_moved_is_not_found_where_it_came_from() {
     let model = || {
         let words = Arc::new((word(0), word(0)));
-        let shared = Arc::clone(&words);
-        let sleeper = thread::spawn(move || sleep(&shared.0));
+        let sleeper = with(&words, |words| sleep(&words.0));
         let (a, b) = (&words.0, &words.1);
         let (_, moved) = cmp_requeue(a, 0, 0, 1, address(b), true).expect("the word holds 0");
         a.store(1, Relaxed);
@@ -319,9 +297,8 @@ fn a_wait_for_any_says_which() {
     let model = |wakes: bool| {
         move || {
             let words = Arc::new((word(0), word(0)));
-            let shared = Arc::clone(&words);
-            let sleeper = thread::spawn(move || {
-                let entries = [&shared.0, &shared.1].map(|word| Entry { word, expected: 0, private: true });
+            let sleeper = with(&words, |words| {
+                let entries = [&words.0, &words.1].map(|word| Entry { word, expected: 0, private: true });
                 let (waited, which) = wait_any(&entries, soon());
                 (end(waited), which)
             });
@@ -343,9 +320,8 @@ fn a_wait_for_any_says_which() {
 fn a_wait_for_any_takes_a_wake_up_of_each_word() {
     let model = || {
         let words = Arc::new((word(0), word(0)));
-        let shared = Arc::clone(&words);
-        let sleeper = thread::spawn(move || {
-            let entries = [&shared.0, &shared.1].map(|word| Entry { word, expected: 0, private: true });
+        let sleeper = with(&words, |words| {
+            let entries = [&words.0, &words.1].map(|word| Entry { word, expected: 0, private: true });
             wait_any(&entries, soon()).1
         });
         let woken = (wake(address(&words.0), 1, ALL, true), wake(address(&words.1), 1, ALL, true));
@@ -358,9 +334,8 @@ fn a_wait_for_any_takes_a_wake_up_of_each_word() {
 /// The word says "go on", and the bell, always 0, is what is rung.
 fn rings(bell_first: bool) {
     let words = Arc::new((word(0), word(0)));
-    let shared = Arc::clone(&words);
-    let sleeper = thread::spawn(move || {
-        let mut entries = [&shared.0, &shared.1].map(|word| Entry { word, expected: 0, private: true });
+    let sleeper = with(&words, move |words| {
+        let mut entries = [&words.0, &words.1].map(|word| Entry { word, expected: 0, private: true });
         if bell_first {
             entries.reverse();
         }
@@ -397,20 +372,17 @@ fn as_many_waits_return_for_no_reason_as_the_configuration_allows() {
 #[test]
 fn a_wake_up_makes_nothing_visible() {
     let model = || {
-        let [seen, _] = threads(
-            (word(0), word(0)),
-            [
-                |(word, data)| {
-                    let woken = wait(word, 0, ALL, soon(), true) == Waited::Woken;
-                    (woken, data.load(Relaxed))
-                },
-                |(word, data)| {
-                    data.store(1, Relaxed);
-                    wake(address(word), 1, ALL, true);
-                    (false, 0)
-                },
-            ],
-        );
+        let [seen, _] = shared((word(0), word(0))).threads([
+            |(word, data)| {
+                let woken = wait(word, 0, ALL, soon(), true) == Waited::Woken;
+                (woken, data.load(Relaxed))
+            },
+            |(word, data)| {
+                data.store(1, Relaxed);
+                wake(address(word), 1, ALL, true);
+                (false, 0)
+            },
+        ]);
         seen
     };
     all_outcomes(model, [(false, 0), (false, 1), (true, 0), (true, 1)]);
@@ -427,23 +399,20 @@ fn data_that_only_a_wake_up_hands_over_is_a_race() {
     let model = |reads: bool| {
         move || {
             let mailbox = Mailbox { word: word(0), data: UnsafeCell::new(0) };
-            threads(
-                (mailbox, reads),
-                [
-                    |(mailbox, reads)| {
-                        let woken = wait(&mailbox.word, 0, ALL, None, true) == Waited::Woken;
-                        // With the value that was stored before the wake-up it is none.
-                        if woken && (*reads || mailbox.word.load(Acquire) == 1) {
-                            mailbox.data.with(|data| unsafe { assert_eq!(*data, 1) });
-                        }
-                    },
-                    |(mailbox, _)| {
-                        mailbox.data.with_mut(|data| unsafe { *data = 1 });
-                        mailbox.word.store(1, Release);
-                        wake(address(&mailbox.word), 1, ALL, true);
-                    },
-                ],
-            );
+            shared((mailbox, reads)).threads([
+                |(mailbox, reads)| {
+                    let woken = wait(&mailbox.word, 0, ALL, None, true) == Waited::Woken;
+                    // With the value that was stored before the wake-up it is none.
+                    if woken && (*reads || mailbox.word.load(Acquire) == 1) {
+                        mailbox.data.with(|data| unsafe { assert_eq!(*data, 1) });
+                    }
+                },
+                |(mailbox, _)| {
+                    mailbox.data.with_mut(|data| unsafe { *data = 1 });
+                    mailbox.word.store(1, Release);
+                    wake(address(&mailbox.word), 1, ALL, true);
+                },
+            ]);
         }
     };
     assert!(matches!(verdict(model(true)), Verdict::Race(_)));

@@ -38,7 +38,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use ulocks_vm::explore::{Config, Failure, Verdict, explore, run};
 use ulocks_vm::sync::AtomicU32;
-use ulocks_vm::thread;
+use ulocks_vm::thread::{self, JoinHandle};
 
 /// The outcomes of all executions of `model` that `config` asks for.
 #[track_caller]
@@ -83,17 +83,30 @@ fn verdict(model: impl Fn() + 'static) -> Verdict {
     failure(&Config::exhaustive(), model).verdict
 }
 
-/// Runs each of `bodies` in a thread of its own, and returns what they returned.
-fn threads<S: Send + Sync + 'static, R: Send + 'static, const N: usize>(
-    state: S,
-    bodies: [fn(&S) -> R; N],
-) -> [R; N] {
-    let state = Arc::new(state);
-    let started = bodies.map(|body| {
-        let state = Arc::clone(&state);
-        thread::spawn(move || body(&state))
-    });
-    started.map(|thread| thread.join().expect("nobody dies"))
+/// Runs `body` in a thread of its own, on what the threads share.
+#[track_caller]
+fn with<T: ?Sized + Send + Sync + 'static, R: Send + 'static>(
+    shared: &Arc<T>,
+    body: impl FnOnce(&T) -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let shared = Arc::clone(shared);
+    thread::spawn(move || body(&shared))
+}
+
+/// What threads share.
+struct Shared<S>(S);
+
+/// Has threads share `state`. A story would call its words by the field of a literal.
+fn shared<S>(state: S) -> Shared<S> {
+    Shared(state)
+}
+
+impl<S: Send + Sync + 'static> Shared<S> {
+    /// Runs each of `bodies` in a thread of its own, and returns what they returned.
+    fn threads<R: Send + 'static, const N: usize>(self, bodies: [fn(&S) -> R; N]) -> [R; N] {
+        let state = Arc::new(self.0);
+        bodies.map(|body| with(&state, body)).map(|thread| thread.join().expect("nobody dies"))
+    }
 }
 
 /// The address of a word.

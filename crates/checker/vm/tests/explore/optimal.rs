@@ -1,12 +1,11 @@
 //! How many executions an exploration takes: one for each execution graph, and few that repeat one.
 
-use crate::discard;
+use crate::{discard, with};
 use std::sync::Arc;
 use ulocks_vm::explore::{Config, explore};
 use ulocks_vm::futex;
 use ulocks_vm::sync::Ordering::{self, Relaxed, SeqCst};
 use ulocks_vm::sync::{AtomicU32, fence};
-use ulocks_vm::thread;
 
 #[derive(Clone, Copy)]
 enum Op {
@@ -25,8 +24,7 @@ fn counts(config: Config, program: &[Vec<Op>], order: Ordering) -> (u64, u64) {
     let report = explore(Config { executions: u64::MAX, ..config }, move || {
         let words: Arc<[AtomicU32; 4]> = Arc::default();
         let spawn = |ops: Vec<Op>| {
-            let words = Arc::clone(&words);
-            thread::spawn(move || {
+            with(&words, move |words| {
                 for op in ops {
                     match op {
                         Load(word) => discard(words[word].load(order)),

@@ -1,7 +1,7 @@
 //! A story as a page: it is well-formed, has every step, and takes no text of the model for its
 //! own.
 
-use crate::{failure, threads};
+use crate::{failure, shared};
 use std::process::Command;
 use ulocks_vm::explore::{Config, Failure, explore, note};
 use ulocks_vm::sync::AtomicU32;
@@ -11,39 +11,33 @@ const NASTY: &str = "</title><script>alert('x')</script>&\"";
 
 /// Both threads may read 0, as old values or not; the words have names that are markup.
 fn nasty() {
-    let [a, b] = threads(
-        (AtomicU32::new(0).named(NASTY), AtomicU32::new(0).named("b & <b>")),
-        [
-            |(a, b)| {
-                a.store(1, Release);
-                note(|| format!("a note: {NASTY}"));
-                b.load(Acquire)
-            },
-            |(a, b)| {
-                b.store(1, Release);
-                a.load(Acquire)
-            },
-        ],
-    );
+    let [a, b] = shared((AtomicU32::new(0).named(NASTY), AtomicU32::new(0).named("b & <b>"))).threads([
+        |(a, b)| {
+            a.store(1, Release);
+            note(|| format!("a note: {NASTY}"));
+            b.load(Acquire)
+        },
+        |(a, b)| {
+            b.store(1, Release);
+            a.load(Acquire)
+        },
+    ]);
     assert!(a + b > 0, "both read 0: {NASTY}");
 }
 
 /// One thread reads what the other has stored, and then the panic.
 fn passed_on() {
-    threads(
-        (AtomicU32::new(0), AtomicU32::new(0)),
-        [
-            |(data, flag)| {
-                data.store(1, Relaxed);
-                flag.store(1, Relaxed);
-            },
-            |(data, flag)| {
-                if flag.load(Relaxed) == 1 {
-                    assert_eq!(data.load(Relaxed), 1, "the data is old");
-                }
-            },
-        ],
-    );
+    shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+        |(data, flag)| {
+            data.store(1, Relaxed);
+            flag.store(1, Relaxed);
+        },
+        |(data, flag)| {
+            if flag.load(Relaxed) == 1 {
+                assert_eq!(data.load(Relaxed), 1, "the data is old");
+            }
+        },
+    ]);
 }
 
 /// Checks that elements open and close in order, that attributes are quoted, and that entities are
@@ -117,16 +111,13 @@ fn an_arrow_leads_from_a_store_to_its_read_by_another_thread() {
     assert_eq!(page.matches("<path class=\"arrow\"").count(), 1, "{found}");
     assert_eq!(page.matches("<path class=\"arrow old\"").count(), 0, "{found}");
     let found = failure(&Config::exhaustive(), || {
-        threads(
-            AtomicU32::new(0),
-            [
-                |word| {
-                    word.store(1, Relaxed);
-                    word.store(2, Relaxed);
-                },
-                |word| assert!(word.load(Relaxed) != 1),
-            ],
-        );
+        shared(AtomicU32::new(0)).threads([
+            |word| {
+                word.store(1, Relaxed);
+                word.store(2, Relaxed);
+            },
+            |word| assert!(word.load(Relaxed) != 1),
+        ]);
     });
     let page = found.html();
     let stale = found.story.contains("1 write behind");

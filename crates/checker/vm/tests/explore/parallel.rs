@@ -1,6 +1,6 @@
 //! Explorations on several threads of the system show what one alone shows.
 
-use crate::{discard, threads};
+use crate::{discard, shared};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn model() -> [[u32; 2]; 3] {
         words[1].store(10 + count, Release);
         [count, words[1].load(Acquire)]
     };
-    threads(Words::default(), [body; 3])
+    shared(Words::default()).threads([body; 3])
 }
 
 /// The report and the outcomes on so many threads of the system.
@@ -109,19 +109,16 @@ fn a_limit_that_is_asked_for_is_the_last() {
 #[test]
 fn a_failure_is_found_within_the_lowest_limit_that_has_it() {
     let failure = run_deepening(2, &Config::exhaustive(), || {
-        let [seen, _] = threads(
-            AtomicU32::new(0),
-            [
-                |word: &AtomicU32| {
-                    word.store(1, Relaxed);
-                    word.load(Relaxed)
-                },
-                |word: &AtomicU32| {
-                    word.store(2, Relaxed);
-                    2
-                },
-            ],
-        );
+        let [seen, _] = shared(AtomicU32::new(0)).threads([
+            |word: &AtomicU32| {
+                word.store(1, Relaxed);
+                word.load(Relaxed)
+            },
+            |word: &AtomicU32| {
+                word.store(2, Relaxed);
+                2
+            },
+        ]);
         assert_eq!(seen, 1);
     });
     let text = failure.expect_err("it goes wrong").to_string();
@@ -132,10 +129,8 @@ fn a_failure_is_found_within_the_lowest_limit_that_has_it() {
 fn what_the_clock_has_cut_is_estimated() {
     let config = Config { budget: Some(Duration::from_millis(50)), ..Config::exhaustive() };
     let large = || {
-        threads(
-            AtomicU32::new(0),
-            [|word: &AtomicU32| (0..6).map(|_| word.fetch_add(1, Relaxed)).sum::<u32>(); 4],
-        );
+        shared(AtomicU32::new(0))
+            .threads([|word: &AtomicU32| (0..6).map(|_| word.fetch_add(1, Relaxed)).sum::<u32>(); 4]);
     };
     let report = run_deepening(2, &config, large).expect("nothing goes wrong");
     let text = report.to_string();
@@ -147,10 +142,8 @@ fn what_the_clock_has_cut_is_estimated() {
 
 /// Ten additions by five threads: 113,400 orders.
 fn five() {
-    threads(
-        AtomicU32::new(0),
-        [|word: &AtomicU32| (0..2).map(|_| word.fetch_add(1, Relaxed)).sum::<u32>(); 5],
-    );
+    shared(AtomicU32::new(0))
+        .threads([|word: &AtomicU32| (0..2).map(|_| word.fetch_add(1, Relaxed)).sum::<u32>(); 5]);
 }
 
 /// Executions at the same time disturb each other's count, and one after the other they do not.
@@ -160,8 +153,7 @@ fn a_static_of_std_fails_no_large_model() {
     let config = Config { stale: 0, executions: u64::MAX, ..Config::exhaustive() };
     let report = check(&config, || {
         COUNT.store(0, Relaxed);
-        threads(
-            AtomicU32::new(0),
+        shared(AtomicU32::new(0)).threads(
             [|word: &AtomicU32| {
                 (0..2).map(|_| word.fetch_add(1, Relaxed) + COUNT.fetch_add(1, Relaxed)).sum::<u32>()
             }; 5],

@@ -1,6 +1,6 @@
 //! Processes and deaths: which threads die together, at which steps, and what is left of the dead.
 
-use crate::{all_outcomes, all_outcomes_of, failure};
+use crate::{all_outcomes, all_outcomes_of, failure, with};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_vm::clock::{Clock, Time, now};
@@ -10,7 +10,7 @@ use ulocks_vm::sync::AtomicU32;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::{futex, thread};
 
-fn with(deaths: Deaths) -> Config {
+fn mortal(deaths: Deaths) -> Config {
     Config { deaths, ..Config::exhaustive() }
 }
 
@@ -18,10 +18,7 @@ fn with(deaths: Deaths) -> Config {
 fn as_many_threads_die_as_the_configuration_allows_and_never_the_first() {
     let model = || {
         let word = Arc::new(AtomicU32::new(0));
-        let started = [1, 2].map(|bit| {
-            let word = Arc::clone(&word);
-            thread::spawn(move || crate::discard(word.fetch_or(bit, Relaxed)))
-        });
+        let started = [1, 2].map(|bit| with(&word, move |word| crate::discard(word.fetch_or(bit, Relaxed))));
         let dead = started.map(|thread| thread.join().is_err());
         // A thread that dies does so in place of its only step.
         assert_eq!(word.load(Relaxed), u32::from(!dead[0]) | u32::from(!dead[1]) << 1);
@@ -29,9 +26,9 @@ fn as_many_threads_die_as_the_configuration_allows_and_never_the_first() {
     };
     let (lives, dies) = (false, true);
     all_outcomes(model, [[lives, lives]]);
-    all_outcomes_of(with(Deaths::Threads(1)), model, [[lives, lives], [dies, lives], [lives, dies]]);
+    all_outcomes_of(mortal(Deaths::Threads(1)), model, [[lives, lives], [dies, lives], [lives, dies]]);
     all_outcomes_of(
-        with(Deaths::Threads(2)),
+        mortal(Deaths::Threads(2)),
         model,
         [[lives, lives], [dies, lives], [lives, dies], [dies, dies]],
     );
@@ -41,15 +38,14 @@ fn as_many_threads_die_as_the_configuration_allows_and_never_the_first() {
 fn a_thread_dies_in_place_of_any_of_its_steps() {
     let model = || {
         let word = Arc::new(AtomicU32::new(0));
-        let shared = Arc::clone(&word);
-        let dying = thread::spawn(move || (1..=3).for_each(|value| shared.store(value, Relaxed)));
+        let dying = with(&word, |word| (1..=3).for_each(|value| word.store(value, Relaxed)));
         (dying.join().is_err(), word.load(Relaxed))
     };
-    all_outcomes_of(with(Deaths::Threads(1)), model, [(true, 0), (true, 1), (true, 2), (false, 3)]);
+    all_outcomes_of(mortal(Deaths::Threads(1)), model, [(true, 0), (true, 1), (true, 2), (false, 3)]);
     for step in 0..3 {
-        all_outcomes_of(with(Deaths::At { thread: 1, step }), model, [(true, step)]);
+        all_outcomes_of(mortal(Deaths::At { thread: 1, step }), model, [(true, step)]);
     }
-    all_outcomes_of(with(Deaths::At { thread: 1, step: 3 }), model, [(false, 3)]);
+    all_outcomes_of(mortal(Deaths::At { thread: 1, step: 3 }), model, [(false, 3)]);
 }
 
 #[test]
@@ -70,7 +66,7 @@ fn the_threads_of_a_process_die_together_at_any_moment() {
     };
     let (lives, dies) = (false, true);
     all_outcomes_of(
-        with(Deaths::Processes(1)),
+        mortal(Deaths::Processes(1)),
         model,
         [(lives, Some(lives)), (lives, Some(dies)), (dies, Some(lives)), (dies, Some(dies)), (dies, None)],
     );
@@ -98,28 +94,27 @@ fn a_process_takes_all_its_threads_and_no_others_with_it() {
         [0, 1, 2].map(|which: usize| *ended[which].lock().unwrap())
     };
     let (f, t) = (false, true);
-    all_outcomes_of(with(Deaths::Processes(1)), model, [[f, f, t], [t, f, t], [t, t, f], [t, t, t]]);
+    all_outcomes_of(mortal(Deaths::Processes(1)), model, [[f, f, t], [t, f, t], [t, t, f], [t, t, t]]);
 }
 
 #[test]
 fn survivors_may_wait_for_the_dead_if_that_is_allowed() {
     let model = || {
         let word = Arc::new(AtomicU32::new(0));
-        let shared = Arc::clone(&word);
-        let dying = thread::spawn(move || {
-            shared.store(1, Relaxed);
-            futex::wake(std::ptr::from_ref(&*shared).addr(), 1, u32::MAX, true);
+        let dying = with(&word, |word| {
+            word.store(1, Relaxed);
+            futex::wake(std::ptr::from_ref(word).addr(), 1, u32::MAX, true);
         });
         futex::wait(&word, 0, u32::MAX, None, true);
         drop(dying.join());
     };
-    let config = with(Deaths::Threads(1));
+    let config = mortal(Deaths::Threads(1));
     assert!(matches!(failure(&config, model).verdict, Verdict::Deadlock(_)));
     let report = explore(Config { survivors: Survivors::MayBlock, ..config }, model);
     assert!(report.finished && 0 < report.blocked && report.blocked < report.deaths, "{report}");
     // A thread that waits for the living is still stuck.
     let nobody = || crate::discard(futex::wait(&AtomicU32::new(0), 0, u32::MAX, None, true));
-    let config = Config { survivors: Survivors::MayBlock, ..with(Deaths::Threads(1)) };
+    let config = Config { survivors: Survivors::MayBlock, ..mortal(Deaths::Threads(1)) };
     assert!(matches!(failure(&config, nobody).verdict, Verdict::Deadlock(_)));
 }
 
@@ -129,17 +124,14 @@ fn a_sleeper_that_dies_is_not_woken_in_anothers_place() {
     // wake-up, the second is woken.
     let model = || {
         let word = Arc::new(AtomicU32::new(0));
-        let sleepers = [1, 2].map(|_| {
-            let word = Arc::clone(&word);
-            thread::spawn(move || futex::wait(&word, 0, u32::MAX, None, true))
-        });
+        let sleepers = [1, 2].map(|_| with(&word, |word| futex::wait(word, 0, u32::MAX, None, true)));
         word.store(1, Relaxed);
         let woken = futex::wake(std::ptr::from_ref(&*word).addr(), 2, u32::MAX, true);
         let ended = sleepers.map(|sleeper| sleeper.join().is_ok());
         (woken, ended.into_iter().filter(|&ended| ended).count())
     };
     // All threads end: those that slept when the word changed were woken, dead or alive.
-    let report = explore(with(Deaths::Threads(2)), move || crate::discard(model()));
+    let report = explore(mortal(Deaths::Threads(2)), move || crate::discard(model()));
     assert!(report.finished && report.deaths > 0);
 }
 
@@ -159,7 +151,7 @@ fn the_dead_are_out_of_the_queue_once_the_kernel_has_cleaned_up() {
         let woken = futex::wake(std::ptr::from_ref(word).addr(), 1, u32::MAX, false);
         (woken, format!("{:?}", behind.join().unwrap()))
     };
-    let config = with(Deaths::At { thread: 2, step: 0 });
+    let config = mortal(Deaths::At { thread: 2, step: 0 });
     all_outcomes_of(config, model, [(0, "TimedOut".to_owned()), (1, "Woken".to_owned())]);
 }
 

@@ -1,7 +1,7 @@
 //! Replays, strings as input, and the story: one execution, again, and told.
 
 use crate::locks::{ThreeStates, counting};
-use crate::{address, failure, threads};
+use crate::{address, failure, shared};
 use std::process::Command;
 use ulocks_vm::explore::{Config, Strategy, Verdict, explore, finds_bug, run};
 use ulocks_vm::futex::{wait, wake};
@@ -16,53 +16,44 @@ unsafe impl Sync for Mailbox {}
 
 /// The data is a race, for want of a release.
 fn relaxed_mailbox() {
-    threads(
-        Mailbox { ready: AtomicU32::new(0), data: UnsafeCell::new(0) },
-        [
-            |mailbox| {
-                mailbox.data.with_mut(|data| unsafe { *data = 1 });
-                mailbox.ready.store(1, Relaxed);
-            },
-            |mailbox| {
-                if mailbox.ready.load(Acquire) == 1 {
-                    mailbox.data.with(|data| unsafe { assert_eq!(*data, 1) });
-                }
-            },
-        ],
-    );
+    shared(Mailbox { ready: AtomicU32::new(0), data: UnsafeCell::new(0) }).threads([
+        |mailbox| {
+            mailbox.data.with_mut(|data| unsafe { *data = 1 });
+            mailbox.ready.store(1, Relaxed);
+        },
+        |mailbox| {
+            if mailbox.ready.load(Acquire) == 1 {
+                mailbox.data.with(|data| unsafe { assert_eq!(*data, 1) });
+            }
+        },
+    ]);
 }
 
 /// Store buffering: both threads may read 0.
 fn store_buffering() {
-    let [a, b] = threads(
-        (AtomicU32::new(0), AtomicU32::new(0)),
-        [
-            |(a, b)| {
-                a.store(1, Release);
-                b.load(Acquire)
-            },
-            |(a, b)| {
-                b.store(1, Release);
-                a.load(Acquire)
-            },
-        ],
-    );
+    let [a, b] = shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+        |(a, b)| {
+            a.store(1, Release);
+            b.load(Acquire)
+        },
+        |(a, b)| {
+            b.store(1, Release);
+            a.load(Acquire)
+        },
+    ]);
     assert!(a + b > 0, "both read 0");
 }
 
 /// A wake-up is missing.
 fn forgotten_sleeper() {
-    threads(
-        AtomicU32::new(0),
-        [
-            |word| assert_eq!(format!("{:?}", wait(word, 0, u32::MAX, None, true)), "Mismatch"),
-            |word| {
-                interruption_point();
-                wake(address(word), 1, u32::MAX, true);
-                word.store(1, Relaxed);
-            },
-        ],
-    );
+    shared(AtomicU32::new(0)).threads([
+        |word| assert_eq!(format!("{:?}", wait(word, 0, u32::MAX, None, true)), "Mismatch"),
+        |word| {
+            interruption_point();
+            wake(address(word), 1, u32::MAX, true);
+            word.store(1, Relaxed);
+        },
+    ]);
 }
 
 const MODELS: [(fn(), &str); 3] =
@@ -135,9 +126,9 @@ fn noise(state: &mut u64, longest: u64) -> Vec<u8> {
 mod deadly {
     use super::noise;
     use crate::locks::{Lock, ThreeStates, Ticket, Ttas};
+    use crate::with;
     use ulocks_vm::explore::{Config, Deaths, Strategy, Survivors, run};
     use ulocks_vm::sync::interruption_point;
-    use ulocks_vm::thread;
 
     #[test]
     fn any_bytes_are_an_execution() {
@@ -162,10 +153,7 @@ mod deadly {
 
     fn counting_or_dead<L: Lock>() {
         let lock = std::sync::Arc::new(L::default());
-        let started = [(), (), ()].map(|()| {
-            let lock = std::sync::Arc::clone(&lock);
-            thread::spawn(move || lock.locked(interruption_point))
-        });
+        let started = [(), (), ()].map(|()| with(&lock, |lock| lock.locked(interruption_point)));
         started.into_iter().for_each(|thread| crate::discard(thread.join().is_ok()));
     }
 }
@@ -216,16 +204,13 @@ fn the_story_names_places_values_and_why_a_read_was_stale() {
     assert!(whole.contains(&format!("ULOCKS_VM_REPLAY={}", found.replay)), "{whole}");
 
     let found = failure(&Config::exhaustive(), || {
-        threads(
-            AtomicU32::new(0),
-            [
-                |word| crate::discard(wait(word, 0, u32::MAX, None, true)),
-                |word| {
-                    wake(address(word), 1, u32::MAX, true);
-                    word.store(1, Relaxed);
-                },
-            ],
-        );
+        shared(AtomicU32::new(0)).threads([
+            |word| crate::discard(wait(word, 0, u32::MAX, None, true)),
+            |word| {
+                wake(address(word), 1, u32::MAX, true);
+                word.store(1, Relaxed);
+            },
+        ]);
     });
     assert!(found.story.contains("sleeps on word") && found.story.contains("wakes nobody"), "{found}");
 }

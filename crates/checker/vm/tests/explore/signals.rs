@@ -1,7 +1,7 @@
 //! Signals: where a handler can run, what keeps it from running, and what it does to the thread it
 //! interrupts.
 
-use crate::{all_outcomes, outcomes, verdict};
+use crate::{all_outcomes, outcomes, verdict, with};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -198,17 +198,16 @@ fn a_signal_can_strike_right_before_a_fence_or_a_point() {
         let (word, place, seen) = (Arc::new(AtomicU32::new(0)), Place::default(), Seen::default());
         let (at, into) = (place.clone(), seen.clone());
         signal::install(USR1, 0, move || into.push(at.0.get()));
-        let shared = Arc::clone(&word);
-        let receiver = thread::spawn(move || {
+        let receiver = with(&word, |word| {
             let place = place;
             place.0.set(1);
-            shared.store(1, Relaxed);
+            word.store(1, Relaxed);
             place.0.set(2);
             fence(Release);
             place.0.set(3);
             interruption_point();
             place.0.set(4);
-            shared.store(2, Relaxed);
+            word.store(2, Relaxed);
         });
         if word.load(Relaxed) == 1 {
             signal::send(receiver.thread(), USR1);
@@ -225,10 +224,9 @@ fn a_signal_can_strike_while_a_thread_waits_for_another_to_end() {
         let (word, seen) = (Arc::new(AtomicU32::new(0)), Seen::default());
         let (shared, into) = (Arc::clone(&word), seen.clone());
         signal::install(USR1, 0, move || into.push(shared.load(Acquire)));
-        let shared = Arc::clone(&word);
-        let child = thread::spawn(move || {
-            shared.store(1, Release);
-            shared.store(2, Release);
+        let child = with(&word, |word| {
+            word.store(1, Release);
+            word.store(2, Release);
         });
         signal::arm(USR1, 1);
         child.join().unwrap();

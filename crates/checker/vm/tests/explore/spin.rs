@@ -1,14 +1,14 @@
 //! Busy-waits: what lets a spinner go, what it sees then, and what no spinner is let go by.
 
 use crate::locks::{Lock, Tas, ThreeStates, Ticket, Ttas, counting};
-use crate::{all_outcomes, all_outcomes_of, failure, outcomes, threads, verdict};
+use crate::{all_outcomes, all_outcomes_of, failure, outcomes, shared, verdict, with};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_vm::clock::{Clock, Time, now};
 use ulocks_vm::explore::{Config, Report, Strategy, Verdict, choose, explore, skip, stop};
+use ulocks_vm::futex;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicU32, Mutex, mpsc, spin_until};
-use ulocks_vm::{futex, thread};
 
 #[test]
 fn a_lock_that_spins_is_explored_to_its_end() {
@@ -45,13 +45,10 @@ fn a_fruitless_look_makes_no_execution_of_its_own() {
 fn wrong_after_a_wait() {
     let (go, gone) = mpsc::channel();
     let word = Arc::new(AtomicU32::new(0));
-    let second = {
-        let word = Arc::clone(&word);
-        thread::spawn(move || {
-            gone.recv().unwrap();
-            word.store(1, Release);
-        })
-    };
+    let second = with(&word, move |word| {
+        gone.recv().unwrap();
+        word.store(1, Release);
+    });
     go.send(()).unwrap();
     spin_until(|| word.load(Acquire) == 1);
     assert_eq!(choose(2), 0, "it came that far");
@@ -90,25 +87,22 @@ fn no_false_alarm_with_many_threads() {
 
 /// A word goes from 0 to 1 and back; a spinner waits for what `until` says, if it waits that long.
 fn for_a_moment() -> bool {
-    let [seen, _] = threads(
-        (AtomicU32::new(0), AtomicU32::new(0)),
-        [
-            |(word, over)| {
-                let mut seen = false;
-                spin_until(|| {
-                    seen = word.load(Relaxed) == 1;
-                    seen || over.load(Relaxed) == 1
-                });
-                seen
-            },
-            |(word, over)| {
-                word.store(1, Relaxed);
-                word.store(0, Relaxed);
-                over.store(1, Relaxed);
-                false
-            },
-        ],
-    );
+    let [seen, _] = shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+        |(word, over)| {
+            let mut seen = false;
+            spin_until(|| {
+                seen = word.load(Relaxed) == 1;
+                seen || over.load(Relaxed) == 1
+            });
+            seen
+        },
+        |(word, over)| {
+            word.store(1, Relaxed);
+            word.store(0, Relaxed);
+            over.store(1, Relaxed);
+            false
+        },
+    ]);
     seen
 }
 
@@ -122,20 +116,17 @@ fn a_value_that_was_there_for_a_moment_is_seen_or_not() {
 fn a_spinner_that_saw_a_stale_value_is_not_stuck_with_it() {
     // The value is newer than the one it saw, but no store is to come.
     let model = || {
-        let [seen, _] = threads(
-            (AtomicU32::new(0), AtomicU32::new(0)),
-            [
-                |(word, other)| {
-                    spin_until(|| word.load(Acquire) == 1);
-                    other.load(Relaxed)
-                },
-                |(word, other)| {
-                    other.store(5, Relaxed);
-                    word.store(1, Release);
-                    0
-                },
-            ],
-        );
+        let [seen, _] = shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+            |(word, other)| {
+                spin_until(|| word.load(Acquire) == 1);
+                other.load(Relaxed)
+            },
+            |(word, other)| {
+                other.store(5, Relaxed);
+                word.store(1, Release);
+                0
+            },
+        ]);
         seen
     };
     all_outcomes(model, [5]);
@@ -171,25 +162,22 @@ fn a_weak_exchange_that_fails_for_no_reason_is_tried_again() {
 fn a_round_that_saw_a_word_change_is_repeated() {
     // The reader of a sequence lock: what it read is good if no thread wrote meanwhile.
     let model = || {
-        let [seen, _] = threads(
-            (AtomicU32::new(0), AtomicU32::new(0)),
-            [
-                |(sequence, data)| {
-                    let mut seen = 0;
-                    spin_until(|| {
-                        let before = sequence.load(Acquire);
-                        seen = data.load(Acquire);
-                        before == sequence.load(Relaxed)
-                    });
-                    seen
-                },
-                |(sequence, data)| {
-                    data.store(1, Release);
-                    sequence.store(1, Release);
-                    0
-                },
-            ],
-        );
+        let [seen, _] = shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+            |(sequence, data)| {
+                let mut seen = 0;
+                spin_until(|| {
+                    let before = sequence.load(Acquire);
+                    seen = data.load(Acquire);
+                    before == sequence.load(Relaxed)
+                });
+                seen
+            },
+            |(sequence, data)| {
+                data.store(1, Release);
+                sequence.store(1, Release);
+                0
+            },
+        ]);
         seen
     };
     all_outcomes(model, [0, 1]);
@@ -199,13 +187,10 @@ fn a_round_that_saw_a_word_change_is_repeated() {
 fn a_spin_on_two_words_ends_when_either_changes() {
     for which in 0..2 {
         let model = move || {
-            threads(
-                (which, [AtomicU32::new(0), AtomicU32::new(0)]),
-                [
-                    |(_, words)| spin_until(|| words.iter().any(|word| word.load(Relaxed) == 1)),
-                    |(which, words)| words[*which].store(1, Relaxed),
-                ],
-            );
+            shared((which, [AtomicU32::new(0), AtomicU32::new(0)])).threads([
+                |(_, words)| spin_until(|| words.iter().any(|word| word.load(Relaxed) == 1)),
+                |(which, words)| words[*which].store(1, Relaxed),
+            ]);
         };
         all_outcomes(model, [()]);
     }
@@ -215,10 +200,10 @@ fn a_spin_on_two_words_ends_when_either_changes() {
 fn a_spin_that_nobody_ends_is_a_deadlock_that_names_the_word() {
     let model = || {
         let words = [AtomicU32::new(3), AtomicU32::new(4)];
-        threads(
-            words,
-            [|words| spin_until(|| words[1].load(Relaxed) == 5), |words| words[0].store(5, Relaxed)],
-        );
+        shared(words).threads([
+            |words| spin_until(|| words[1].load(Relaxed) == 5),
+            |words| words[0].store(5, Relaxed),
+        ]);
     };
     match verdict(model) {
         Verdict::Deadlock(stuck) => {
@@ -233,10 +218,8 @@ fn a_spin_that_nobody_ends_is_a_deadlock_that_names_the_word() {
 #[test]
 fn a_spinner_is_not_let_go_by_the_same_value() {
     let model = || {
-        threads(
-            AtomicU32::new(0),
-            [|word| spin_until(|| word.load(Relaxed) == 1), |word| word.store(0, Relaxed)],
-        );
+        shared(AtomicU32::new(0))
+            .threads([|word| spin_until(|| word.load(Relaxed) == 1), |word| word.store(0, Relaxed)]);
     };
     assert!(matches!(verdict(model), Verdict::Deadlock(_)));
 }
@@ -244,23 +227,20 @@ fn a_spinner_is_not_let_go_by_the_same_value() {
 #[test]
 fn a_spinner_that_reads_nothing_lets_others_go_first() {
     let model = || {
-        let [seen, _] = threads(
-            AtomicU32::new(0),
-            [
-                |word| {
-                    let mut rounds = 0;
-                    spin_until(|| {
-                        rounds += 1;
-                        rounds == 3
-                    });
-                    word.load(Relaxed)
-                },
-                |word| {
-                    word.store(1, Relaxed);
-                    0
-                },
-            ],
-        );
+        let [seen, _] = shared(AtomicU32::new(0)).threads([
+            |word| {
+                let mut rounds = 0;
+                spin_until(|| {
+                    rounds += 1;
+                    rounds == 3
+                });
+                word.load(Relaxed)
+            },
+            |word| {
+                word.store(1, Relaxed);
+                0
+            },
+        ]);
         seen
     };
     all_outcomes(model, [0, 1]);
@@ -270,16 +250,13 @@ fn a_spinner_that_reads_nothing_lets_others_go_first() {
 /// flag, and was seen by the second.
 fn seen_of_a_wait_that_locks(wait: fn(&mut dyn FnMut() -> bool) -> bool) -> [bool; 3] {
     let state = Arc::new((Mutex::new(false), AtomicU32::new(0), AtomicU32::new(0)));
-    let waiter = {
-        let state = Arc::clone(&state);
-        thread::spawn(move || {
-            if !wait(&mut || *state.0.lock().unwrap()) {
-                return 1;
-            }
-            state.1.store(1, Relaxed);
-            state.2.load(Relaxed)
-        })
-    };
+    let waiter = with(&state, move |state| {
+        if !wait(&mut || *state.0.lock().unwrap()) {
+            return 1;
+        }
+        state.1.store(1, Relaxed);
+        state.2.load(Relaxed)
+    });
     let is_taken = state.0.try_lock().is_err();
     *state.0.lock().unwrap() = true;
     state.2.store(1, Relaxed);
@@ -315,8 +292,7 @@ fn last_looks_are_not_tried_in_all_orders() {
         let word = Arc::new(AtomicU32::new(0));
         let all: Vec<_> = (0..3)
             .map(|_| {
-                let word = Arc::clone(&word);
-                thread::spawn(move || {
+                with(&word, |word| {
                     while word.swap(1, Acquire) == 1 {}
                     word.store(0, Release);
                 })
@@ -339,15 +315,12 @@ fn a_wait_inside_of_a_round_of_another_ends() {
                 words.0.store(0, Release);
                 answer
             };
-            let other = {
-                let words = Arc::clone(&words);
-                thread::spawn(move || {
-                    with_lock(&words, &|flag| {
-                        flag.store(u32::from(is_set), Relaxed);
-                        true
-                    })
+            let other = with(&words, move |words| {
+                with_lock(words, &|flag| {
+                    flag.store(u32::from(is_set), Relaxed);
+                    true
                 })
-            };
+            });
             spin_until(|| with_lock(&words, &|flag| flag.load(Relaxed) == 1));
             other.join().unwrap();
         }
@@ -368,7 +341,7 @@ fn threads_that_poll_by_turns_let_another_one_go() {
     }
     let set = |flag: &AtomicU32| flag.store(1, Relaxed);
     let model = move || {
-        threads(AtomicU32::new(0), [set, poll, poll, poll, poll, poll, poll, poll]);
+        shared(AtomicU32::new(0)).threads([set, poll, poll, poll, poll, poll, poll, poll]);
     };
     for seed in 0..100 {
         explore(Config { strategy: Strategy::Pct { depth: 3 }, seed, ..Config::sampled(10) }, model);

@@ -1,6 +1,6 @@
 //! What stories call the words, and what they say was missing.
 
-use crate::{failure, threads};
+use crate::{failure, shared, with};
 use std::sync::Arc;
 use ulocks_vm::explore::{Config, note, run};
 use ulocks_vm::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -112,30 +112,62 @@ struct Mailbox {
 // SAFETY: the virtual machine runs all threads of a model on one thread of the system.
 unsafe impl Sync for Mailbox {}
 
+impl Mailbox {
+    fn new() -> Self {
+        Self { data: UnsafeCell::new(0), ready: AtomicU32::new(0), relay: AtomicU32::new(0) }
+    }
+
+    fn write(&self) {
+        // SAFETY: the machine reports accesses at the same time.
+        self.data.with_mut(|data| unsafe { *data += 1 });
+    }
+
+    fn read(&self) {
+        // SAFETY: as above.
+        self.data.with(|data| unsafe { assert_eq!(*data, 1) });
+    }
+}
+
 /// Thread 1 writes the data and says so by `ready`; thread 2 reads `ready` as `orders` say.
 fn mailbox(orders: Orders) -> impl Fn() + 'static {
     move || {
-        let mailbox = Arc::new(Mailbox {
-            data: UnsafeCell::new(0),
-            ready: AtomicU32::new(0),
-            relay: AtomicU32::new(0),
-        });
-        let [of_writer, of_reader] = [(); 2].map(|()| Arc::clone(&mailbox));
-        let writer = thread::spawn(move || {
-            // SAFETY: the machine reports an access at the same time.
-            of_writer.data.with_mut(|data| unsafe { *data = 1 });
+        let mailbox = Arc::new(Mailbox::new());
+        let writer = with(&mailbox, move |mailbox| {
+            mailbox.write();
             orders.before.into_iter().for_each(fence);
-            of_writer.ready.store(1, orders.store);
+            mailbox.ready.store(1, orders.store);
         });
-        let reader = thread::spawn(move || {
-            if of_reader.ready.load(orders.load) == 1 {
+        let reader = with(&mailbox, move |mailbox| {
+            if mailbox.ready.load(orders.load) == 1 {
                 orders.after.into_iter().for_each(fence);
-                // SAFETY: as above.
-                of_reader.data.with(|data| unsafe { assert_eq!(*data, 1) });
+                mailbox.read();
             }
         });
         writer.join().unwrap();
         reader.join().unwrap();
+    }
+}
+
+/// Thread 1 writes the data and says so by `ready`; thread 2 does `relays`, and thread 3 reads the
+/// data if it `sees` that.
+fn relayed(
+    relays: impl Fn(&Mailbox) + Copy + Send + 'static,
+    sees: impl Fn(&Mailbox) -> bool + Copy + Send + 'static,
+) -> impl Fn() + 'static {
+    move || {
+        let mailbox = Arc::new(Mailbox::new());
+        let started = [0, 1, 2].map(|role| {
+            with(&mailbox, move |mailbox| match role {
+                0 => {
+                    mailbox.write();
+                    mailbox.ready.store(1, Release);
+                }
+                1 => relays(mailbox),
+                2 if sees(mailbox) => mailbox.read(),
+                _ => {}
+            })
+        });
+        started.into_iter().for_each(|thread| thread.join().unwrap());
     }
 }
 
@@ -174,11 +206,7 @@ fn a_race_says_which_side_of_which_read_lacked_an_ordering() {
 #[test]
 fn a_race_that_no_read_could_have_ordered_says_so() {
     let found = failure(&Config::exhaustive(), || {
-        let mailbox =
-            Mailbox { data: UnsafeCell::new(0), ready: AtomicU32::new(0), relay: AtomicU32::new(0) };
-        // SAFETY: the machine reports accesses at the same time.
-        let write = |mailbox: &Mailbox| mailbox.data.with_mut(|data| unsafe { *data += 1 });
-        threads(mailbox, [write, write]);
+        shared(Mailbox::new()).threads([Mailbox::write, Mailbox::write]);
     });
     let verdict = found.verdict.to_string();
     assert!(verdict.contains("has read nothing, directly or through others, that thread"), "{verdict}");
@@ -187,30 +215,13 @@ fn a_race_that_no_read_could_have_ordered_says_so() {
 #[test]
 fn a_race_over_two_hops_names_the_one_that_does_not_synchronise() {
     for (first, second) in [(Relaxed, AcqRel), (AcqRel, Relaxed)] {
-        let found = failure(&Config::exhaustive(), move || {
-            let mailbox = Arc::new(Mailbox {
-                data: UnsafeCell::new(0),
-                ready: AtomicU32::new(0),
-                relay: AtomicU32::new(0),
-            });
-            let started = [0, 1, 2].map(|role| {
-                let mailbox = Arc::clone(&mailbox);
-                thread::spawn(move || match role {
-                    0 => {
-                        // SAFETY: the machine reports accesses at the same time.
-                        mailbox.data.with_mut(|data| unsafe { *data = 1 });
-                        mailbox.ready.store(1, Release);
-                    }
-                    1 if mailbox.ready.fetch_add(0, first) == 1 => drop(mailbox.relay.swap(1, second)),
-                    2 if mailbox.relay.load(Acquire) == 1 => {
-                        // SAFETY: as above.
-                        mailbox.data.with(|data| unsafe { assert_eq!(*data, 1) });
-                    }
-                    _ => {}
-                })
-            });
-            started.into_iter().for_each(|thread| thread.join().unwrap());
-        });
+        let relays = move |mailbox: &Mailbox| {
+            if mailbox.ready.fetch_add(0, first) == 1 {
+                mailbox.relay.swap(1, second);
+            }
+        };
+        let found =
+            failure(&Config::exhaustive(), relayed(relays, |mailbox| mailbox.relay.load(Acquire) == 1));
         let verdict = found.verdict.to_string();
         let says = match first {
             Relaxed => "thread 2 reads Mailbox.ready at ",
@@ -228,30 +239,8 @@ fn a_race_over_two_hops_names_the_one_that_does_not_synchronise() {
 /// A read-modify-write continues the release sequence of what it reads, whatever its ordering.
 #[test]
 fn a_race_behind_a_release_sequence_names_its_head_or_the_reader() {
-    let found = failure(&Config::exhaustive(), || {
-        let mailbox = Arc::new(Mailbox {
-            data: UnsafeCell::new(0),
-            ready: AtomicU32::new(0),
-            relay: AtomicU32::new(0),
-        });
-        let started = [0, 1, 2].map(|role| {
-            let mailbox = Arc::clone(&mailbox);
-            thread::spawn(move || match role {
-                0 => {
-                    // SAFETY: the machine reports accesses at the same time.
-                    mailbox.data.with_mut(|data| unsafe { *data = 1 });
-                    mailbox.ready.store(1, Release);
-                }
-                1 => drop(mailbox.ready.fetch_add(1, Relaxed)),
-                2 if mailbox.ready.load(Relaxed) == 2 => {
-                    // SAFETY: as above.
-                    mailbox.data.with(|data| unsafe { assert_eq!(*data, 1) });
-                }
-                _ => {}
-            })
-        });
-        started.into_iter().for_each(|thread| thread.join().unwrap());
-    });
+    let relays = |mailbox: &Mailbox| _ = mailbox.ready.fetch_add(1, Relaxed);
+    let found = failure(&Config::exhaustive(), relayed(relays, |mailbox| mailbox.ready.load(Relaxed) == 2));
     let verdict = found.verdict.to_string();
     let says =
         ["thread 3 reads Mailbox.ready at ", "from thread 1 at ", "the load is Relaxed and does not acquire"];

@@ -1,6 +1,6 @@
 //! Time: which thread times out when, and that all clocks, sleepers and questions agree on it.
 
-use crate::{address, all_outcomes, all_outcomes_of, threads, verdict};
+use crate::{address, all_outcomes, all_outcomes_of, shared, verdict, with};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_vm::clock::{Clock, Time, has_passed, now};
@@ -39,8 +39,7 @@ fn a_timed_wait_is_woken_or_times_out_and_the_waker_knows_which() {
     for clock in [Clock::Monotonic, Clock::Realtime] {
         let model = move || {
             let word = Arc::new(AtomicU32::new(0));
-            let shared = Arc::clone(&word);
-            let sleeper = thread::spawn(move || times_out(&shared, after(clock, 1)));
+            let sleeper = with(&word, move |word| times_out(word, after(clock, 1)));
             let woken = wake(address(&word), 1, ALL, true);
             (woken, sleeper.join().unwrap())
         };
@@ -54,8 +53,7 @@ fn a_timed_wait_is_woken_or_times_out_and_the_waker_knows_which() {
 fn a_deadline_passes_before_the_wake_up_that_would_keep_it_from_passing() {
     let model = || {
         let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
-        let shared = Arc::clone(&words);
-        let sleeper = thread::spawn(move || times_out(&shared[0], monotonic(1)));
+        let sleeper = with(&words, |words| times_out(&words[0], monotonic(1)));
         let moved = cmp_requeue(&words[0], 0, 0, 1, address(&words[1]), true);
         let woken = wake(address(&words[1]), 1, ALL, true);
         (moved, woken, sleeper.join().unwrap())
@@ -80,8 +78,7 @@ fn two_sleepers_time_out_in_either_order_but_none_before_its_time() {
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
         let start = now(Clock::Monotonic);
         let sleepers = [1, 2].map(|seconds| {
-            let order = Arc::clone(&order);
-            thread::spawn(move || {
+            with(&order, move |order| {
                 let since_zero = start + Duration::from_secs(seconds);
                 assert!(times_out(&AtomicU32::new(0), Time { clock: Clock::Monotonic, since_zero }));
                 order.lock().unwrap().push(seconds);
@@ -101,10 +98,7 @@ fn under_a_limit_of_preemptions_one_deadline_passes_after_another() {
     let model = || {
         let word = Arc::new(AtomicU32::new(0));
         let deadlines = [1, 2].map(monotonic);
-        let sleepers = deadlines.map(|deadline| {
-            let word = Arc::clone(&word);
-            thread::spawn(move || times_out(&word, deadline))
-        });
+        let sleepers = deadlines.map(|deadline| with(&word, move |word| times_out(word, deadline)));
         let woken = wake(address(&word), 1, ALL, true);
         let [first, second] = sleepers.map(|sleeper| sleeper.join().unwrap());
         assert_eq!(woken, u32::from(!first) + u32::from(!second));
@@ -121,10 +115,7 @@ fn under_a_limit_of_preemptions_one_deadline_passes_after_another() {
 fn the_first_may_have_timed_out_while_the_second_can_still_be_woken() {
     let model = || {
         let word = Arc::new(AtomicU32::new(0));
-        let sleepers = [1, 2].map(|seconds| {
-            let word = Arc::clone(&word);
-            thread::spawn(move || times_out(&word, monotonic(seconds)))
-        });
+        let sleepers = [1, 2].map(|seconds| with(&word, move |word| times_out(word, monotonic(seconds))));
         let woken = wake(address(&word), 1, ALL, true);
         let [first, second] = sleepers.map(|sleeper| sleeper.join().unwrap());
         (woken, first, second)
@@ -149,15 +140,12 @@ fn who_is_woken_after_its_deadline_has_been_woken() {
 #[test]
 fn without_time_outs_a_lost_wake_up_that_they_hide_is_found() {
     let model = || {
-        threads(
-            AtomicU32::new(0),
-            [
-                |word| {
-                    wait(word, 0, ALL, Some(monotonic(1)), true);
-                },
-                |word| word.store(1, Relaxed), // and no wake-up
-            ],
-        );
+        shared(AtomicU32::new(0)).threads([
+            |word| {
+                wait(word, 0, ALL, Some(monotonic(1)), true);
+            },
+            |word| word.store(1, Relaxed), // and no wake-up
+        ]);
     };
     all_outcomes(model, [()]);
     match crate::failure(&without_timeouts(), model).verdict {
@@ -213,7 +201,7 @@ fn a_sleeper_that_timed_out_proves_that_its_deadline_has_passed() {
 #[test]
 fn readings_of_a_clock_never_fall_and_can_come_in_either_order() {
     let model = || {
-        let [one, two] = threads((), [|()| now(Clock::Monotonic), |()| now(Clock::Monotonic)]);
+        let [one, two] = shared(()).threads([|()| now(Clock::Monotonic), |()| now(Clock::Monotonic)]);
         let last = now(Clock::Monotonic);
         assert!(last >= one && last >= two);
         one < two
@@ -238,23 +226,20 @@ fn a_clock_is_read_before_or_after_a_deadline_of_another_thread() {
 #[test]
 fn a_busy_wait_that_asks_for_a_deadline_ends_by_it() {
     let model = || {
-        let [seen, _] = threads(
-            (AtomicU32::new(0), monotonic(1)),
-            [
-                |(word, deadline)| {
-                    let mut seen = false;
-                    spin_until(|| {
-                        seen = word.load(Relaxed) == 1;
-                        seen || has_passed(*deadline)
-                    });
-                    seen
-                },
-                |(word, _)| {
-                    word.store(1, Relaxed);
-                    false
-                },
-            ],
-        );
+        let [seen, _] = shared((AtomicU32::new(0), monotonic(1))).threads([
+            |(word, deadline)| {
+                let mut seen = false;
+                spin_until(|| {
+                    seen = word.load(Relaxed) == 1;
+                    seen || has_passed(*deadline)
+                });
+                seen
+            },
+            |(word, _)| {
+                word.store(1, Relaxed);
+                false
+            },
+        ]);
         seen
     };
     all_outcomes(model, [false, true]);

@@ -1,7 +1,7 @@
 //! What is wrong is told as what it is, with the places, and nothing else is.
 
 use crate::locks::{Lock, Tas, ThreeStates};
-use crate::{all_outcomes, failure, outcomes, threads, verdict};
+use crate::{all_outcomes, failure, outcomes, shared, verdict, with};
 use std::sync::{Arc, Mutex};
 use ulocks_vm::explore::{Config, Verdict, explore, run};
 use ulocks_vm::futex;
@@ -23,10 +23,8 @@ fn says(kind: &str, parts: &[&str], model: impl Fn() + 'static) {
 #[test]
 fn two_locks_in_two_orders_are_a_deadlock() {
     let model = || {
-        threads(
-            (ThreeStates::default(), ThreeStates::default()),
-            [|(a, b)| a.locked(|| b.locked(|| ())), |(a, b)| b.locked(|| a.locked(|| ()))],
-        );
+        shared((ThreeStates::default(), ThreeStates::default()))
+            .threads([|(a, b)| a.locked(|| b.locked(|| ())), |(a, b)| b.locked(|| a.locked(|| ()))]);
     };
     says(
         "deadlock",
@@ -38,10 +36,8 @@ fn two_locks_in_two_orders_are_a_deadlock() {
 #[test]
 fn two_spin_locks_in_two_orders_are_a_deadlock() {
     let model = || {
-        threads(
-            (Tas::default(), Tas::default()),
-            [|(a, b)| a.locked(|| b.locked(|| ())), |(a, b)| b.locked(|| a.locked(|| ()))],
-        );
+        shared((Tas::default(), Tas::default()))
+            .threads([|(a, b)| a.locked(|| b.locked(|| ())), |(a, b)| b.locked(|| a.locked(|| ()))]);
     };
     says("deadlock", &["thread 1 spins at ", "thread 2 spins at ", " = 0x1"], model);
 }
@@ -49,13 +45,10 @@ fn two_spin_locks_in_two_orders_are_a_deadlock() {
 #[test]
 fn an_unlock_that_wakes_nobody_is_a_lost_wake_up() {
     let model = || {
-        threads(
-            AtomicU32::new(1),
-            [
-                |word| crate::discard(futex::wait(word, 1, u32::MAX, None, true)),
-                |word| word.store(0, Release),
-            ],
-        );
+        shared(AtomicU32::new(1)).threads([
+            |word| crate::discard(futex::wait(word, 1, u32::MAX, None, true)),
+            |word| word.store(0, Release),
+        ]);
     };
     says("lost wake-up", &["expecting 0x1, which holds 0x0 now", "thread 0 waits at "], model);
 }
@@ -63,26 +56,23 @@ fn an_unlock_that_wakes_nobody_is_a_lost_wake_up() {
 /// A futex of a sequence: a waiter that reads it after the unlock, and so sleeps on the news.
 fn sequence_read_after_the_unlock(is_bumped: bool) -> impl Fn() + 'static {
     move || {
-        threads(
-            (ThreeStates::default(), AtomicU32::new(0), AtomicU32::new(0), is_bumped),
-            [
-                |(lock, flag, sequence, _)| {
-                    let mut is_set = false;
-                    lock.locked(|| is_set = flag.load(Relaxed) == 1);
-                    if !is_set {
-                        let seen = sequence.load(Acquire);
-                        crate::discard(futex::wait(sequence, seen, u32::MAX, None, true));
-                    }
-                },
-                |(lock, flag, sequence, is_bumped)| {
-                    lock.locked(|| flag.store(1, Relaxed));
-                    if *is_bumped {
-                        sequence.fetch_add(1, Release);
-                    }
-                    futex::wake(crate::address(sequence), 1, u32::MAX, true);
-                },
-            ],
-        );
+        shared((ThreeStates::default(), AtomicU32::new(0), AtomicU32::new(0), is_bumped)).threads([
+            |(lock, flag, sequence, _)| {
+                let mut is_set = false;
+                lock.locked(|| is_set = flag.load(Relaxed) == 1);
+                if !is_set {
+                    let seen = sequence.load(Acquire);
+                    crate::discard(futex::wait(sequence, seen, u32::MAX, None, true));
+                }
+            },
+            |(lock, flag, sequence, is_bumped)| {
+                lock.locked(|| flag.store(1, Relaxed));
+                if *is_bumped {
+                    sequence.fetch_add(1, Release);
+                }
+                futex::wake(crate::address(sequence), 1, u32::MAX, true);
+            },
+        ]);
     }
 }
 
@@ -98,23 +88,20 @@ fn a_wake_up_that_came_too_early_is_lost() {
 #[test]
 fn a_cycle_of_waits_is_a_deadlock_whatever_wake_ups_came_before() {
     let model = || {
-        threads(
-            (AtomicU32::new(0), AtomicU32::new(0)),
-            [
-                |(a, b)| {
-                    futex::wake(crate::address(b), 1, u32::MAX, true);
-                    a.store(7, Relaxed);
-                    crate::discard(futex::wait(a, 7, u32::MAX, None, true));
-                    futex::wake(crate::address(b), 1, u32::MAX, true);
-                },
-                |(a, b)| {
-                    futex::wake(crate::address(a), 1, u32::MAX, true);
-                    b.store(7, Relaxed);
-                    crate::discard(futex::wait(b, 7, u32::MAX, None, true));
-                    futex::wake(crate::address(a), 1, u32::MAX, true);
-                },
-            ],
-        );
+        shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+            |(a, b)| {
+                futex::wake(crate::address(b), 1, u32::MAX, true);
+                a.store(7, Relaxed);
+                crate::discard(futex::wait(a, 7, u32::MAX, None, true));
+                futex::wake(crate::address(b), 1, u32::MAX, true);
+            },
+            |(a, b)| {
+                futex::wake(crate::address(a), 1, u32::MAX, true);
+                b.store(7, Relaxed);
+                crate::discard(futex::wait(b, 7, u32::MAX, None, true));
+                futex::wake(crate::address(a), 1, u32::MAX, true);
+            },
+        ]);
     };
     says("deadlock", &["thread 1 sleeps at ", "thread 2 sleeps at "], model);
 }
@@ -123,25 +110,22 @@ fn a_cycle_of_waits_is_a_deadlock_whatever_wake_ups_came_before() {
 #[test]
 fn one_that_missed_a_wake_up_does_not_explain_the_others() {
     let model = || {
-        threads(
-            [0; 4].map(AtomicU32::new),
-            [
-                |[sequence, woke, a, b]| {
-                    futex::wake(crate::address(sequence), 1, u32::MAX, true);
-                    woke.store(1, Relaxed);
-                    spin_until(|| a.load(Relaxed) == 1);
-                    b.store(1, Relaxed);
-                },
-                |[_, _, a, b]| {
-                    spin_until(|| b.load(Relaxed) == 1);
-                    a.store(1, Relaxed);
-                },
-                |[sequence, woke, ..]| {
-                    spin_until(|| woke.load(Relaxed) == 1);
-                    crate::discard(futex::wait(sequence, 0, u32::MAX, None, true));
-                },
-            ],
-        );
+        shared([0; 4].map(AtomicU32::new)).threads([
+            |[sequence, woke, a, b]| {
+                futex::wake(crate::address(sequence), 1, u32::MAX, true);
+                woke.store(1, Relaxed);
+                spin_until(|| a.load(Relaxed) == 1);
+                b.store(1, Relaxed);
+            },
+            |[_, _, a, b]| {
+                spin_until(|| b.load(Relaxed) == 1);
+                a.store(1, Relaxed);
+            },
+            |[sequence, woke, ..]| {
+                spin_until(|| woke.load(Relaxed) == 1);
+                crate::discard(futex::wait(sequence, 0, u32::MAX, None, true));
+            },
+        ]);
     };
     says("deadlock", &["thread 1 spins at ", "thread 3 sleeps at "], model);
 }
@@ -149,23 +133,20 @@ fn one_that_missed_a_wake_up_does_not_explain_the_others() {
 #[test]
 fn threads_that_make_way_for_each_other_for_ever_are_a_livelock() {
     let model = || {
-        threads(
-            (AtomicU32::new(0), AtomicU32::new(0)),
-            [
-                |(a, b)| loop {
-                    a.store(1, Relaxed);
-                    if b.swap(0, Relaxed) == 2 {
-                        return;
-                    }
-                },
-                |(a, b)| loop {
-                    b.store(1, Relaxed);
-                    if a.swap(0, Relaxed) == 2 {
-                        return;
-                    }
-                },
-            ],
-        );
+        shared((AtomicU32::new(0), AtomicU32::new(0))).threads([
+            |(a, b)| loop {
+                a.store(1, Relaxed);
+                if b.swap(0, Relaxed) == 2 {
+                    return;
+                }
+            },
+            |(a, b)| loop {
+                b.store(1, Relaxed);
+                if a.swap(0, Relaxed) == 2 {
+                    return;
+                }
+            },
+        ]);
     };
     for config in [Config::exhaustive(), Config::default()] {
         let failure = failure(&Config { max_steps: 500, shrink: 10, ..config }, model);
@@ -220,8 +201,7 @@ fn a_panic_that_unwinds_through_no_operation_may_be_caught() {
 fn a_panic_is_the_verdict_and_not_what_its_drops_would_do() {
     let failure = failure(&Config::exhaustive(), || {
         let word = std::sync::Arc::new(AtomicU32::new(0));
-        let others = std::sync::Arc::clone(&word);
-        let _other = thread::spawn(move || others.store(1, Relaxed));
+        let _other = with(&word, |word| word.store(1, Relaxed));
         assert_eq!(word.load(Relaxed), 7);
     });
     assert_eq!(failure.verdict.kind(), "panic");
@@ -254,9 +234,9 @@ fn plain_accesses_that_nothing_orders_are_a_race() {
     let write: fn(&Data<u32>) = |data| data.0.with_mut(|data| unsafe { *data = 1 });
     let read: fn(&Data<u32>) = |data| crate::discard(data.0.with(|data| unsafe { *data }));
     let data = || Data(UnsafeCell::new(0));
-    says("data race", &parts, move || crate::discard(threads(data(), [write, write])));
-    says("data race", &parts, move || crate::discard(threads(data(), [write, read])));
-    all_outcomes(move || crate::discard(threads(data(), [read, read])), [()]);
+    says("data race", &parts, move || crate::discard(shared(data()).threads([write, write])));
+    says("data race", &parts, move || crate::discard(shared(data()).threads([write, read])));
+    all_outcomes(move || crate::discard(shared(data()).threads([read, read])), [()]);
 }
 
 #[test]
@@ -265,25 +245,22 @@ fn a_guard_that_is_not_excluded_is_a_race() {
         watch.open_write();
         watch.close_write();
     };
-    says("data race", &["the data"], move || crate::discard(threads(Watch::new(), [open, open])));
+    says("data race", &["the data"], move || crate::discard(shared(Watch::new()).threads([open, open])));
     let locked = || {
-        threads(
-            (ThreeStates::default(), Watch::new()),
-            [
-                |(lock, watch)| {
-                    lock.locked(|| {
-                        watch.open_write();
-                        watch.close_write();
-                    });
-                },
-                |(lock, watch)| {
-                    lock.locked(|| {
-                        watch.open_write();
-                        watch.close_write();
-                    });
-                },
-            ],
-        );
+        shared((ThreeStates::default(), Watch::new())).threads([
+            |(lock, watch)| {
+                lock.locked(|| {
+                    watch.open_write();
+                    watch.close_write();
+                });
+            },
+            |(lock, watch)| {
+                lock.locked(|| {
+                    watch.open_write();
+                    watch.close_write();
+                });
+            },
+        ]);
     };
     all_outcomes(locked, [()]);
 }
@@ -298,8 +275,8 @@ fn guards_of_readers_overlap_and_exclude_writers() {
         watch.open_write();
         watch.close_write();
     };
-    all_outcomes(move || crate::discard(threads(Watch::new(), [read, read])), [()]);
-    says("data race", &["the data"], move || crate::discard(threads(Watch::new(), [read, write])));
+    all_outcomes(move || crate::discard(shared(Watch::new()).threads([read, read])), [()]);
+    says("data race", &["the data"], move || crate::discard(shared(Watch::new()).threads([read, write])));
     let overlap = "at the same time";
     let alone = |watch: &Watch| {
         watch.open_read();
@@ -347,8 +324,7 @@ fn an_atomic_that_is_dropped_while_another_uses_it_is_found_both_ways() {
             let word = Box::into_raw(Box::new(AtomicU32::new(2))).expose_provenance();
             let done = Arc::new(AtomicU32::new(2));
             let started = [0, 1].map(|_| {
-                let done = Arc::clone(&done);
-                thread::spawn(move || {
+                with(&done, move |done| {
                     let word = std::ptr::with_exposed_provenance_mut::<AtomicU32>(word);
                     unsafe { (*word).fetch_add(1, Relaxed) };
                     if done.fetch_sub(1, order) == 1 {
@@ -453,8 +429,7 @@ fn a_deadlock_is_found_although_another_thread_has_ended() {
     assert!(matches!(
         verdict(|| {
             let word = Arc::new(AtomicU32::new(0));
-            let shared = Arc::clone(&word);
-            let ended = thread::spawn(move || shared.store(1, Relaxed));
+            let ended = with(&word, |word| word.store(1, Relaxed));
             spin_until(|| word.load(Relaxed) == 2);
             ended.join().unwrap();
         }),
@@ -470,10 +445,7 @@ fn a_model_that_is_not_deterministic_is_told_so_with_both_questions() {
             let count = Arc::new(std::sync::atomic::AtomicU32::new(0));
             let failure = failure(&config, move || {
                 let (word, count) = (Arc::new(AtomicU32::new(0)), Arc::clone(&count));
-                let other = {
-                    let word = Arc::clone(&word);
-                    thread::spawn(move || word.fetch_add(1, Relaxed))
-                };
+                let other = with(&word, |word| word.fetch_add(1, Relaxed));
                 let is_first = count.fetch_add(1, Relaxed) == 0;
                 if is_first != more {
                     word.store(0, Relaxed);

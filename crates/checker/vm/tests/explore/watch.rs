@@ -1,5 +1,6 @@
 //! A thread of a model that does not come back, or ends the process, is named.
 
+use crate::with;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -14,13 +15,10 @@ fn in_a_process_of_its_own() {
     let model: fn() = match std::env::var("MODEL").as_deref() {
         Ok("std") => || {
             let shared = Arc::new((Mutex::new(()), AtomicU32::new(0)));
-            let other = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    let _guard = shared.0.lock();
-                    shared.1.fetch_add(1, Relaxed);
-                })
-            };
+            let other = with(&shared, |shared| {
+                let _guard = shared.0.lock();
+                shared.1.fetch_add(1, Relaxed);
+            });
             let guard = shared.0.lock();
             shared.1.fetch_add(1, Relaxed);
             drop(guard);

@@ -140,7 +140,7 @@ macro_rules! compared {
             mod world {
                 pub use std::sync::Arc;
                 pub use ulocks_vm::sync::{AtomicU32, UnsafeCell, fence};
-                pub use ulocks_vm::thread::spawn;
+                pub use ulocks_vm::thread::{JoinHandle, spawn};
                 pub $($between)*
             }
             #[path = "../../../../../examples/compare/src/families/mod.rs"]
