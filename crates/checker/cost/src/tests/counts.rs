@@ -2,7 +2,7 @@
 
 use super::super::{Outcome, Placement, Run, Topology};
 use super::locks::Line;
-use super::on_plain;
+use super::{on_plain, ran, word};
 use ulocks_vm::sync::{AtomicU32, Ordering::*, UnsafeCell, spin_until, work};
 
 fn counts(outcome: &Outcome) -> (u64, u64) {
@@ -11,17 +11,12 @@ fn counts(outcome: &Outcome) -> (u64, u64) {
 
 #[test]
 fn one_cpu_fetches_once() {
-    let outcome = on_plain(1)
-        .of(
-            || AtomicU32::new(0),
-            |word, _| {
-                for _ in 0..100 {
-                    word.fetch_add(1, Relaxed);
-                    word.store(word.load(Relaxed) + 1, Relaxed);
-                }
-            },
-        )
-        .unwrap();
+    let outcome = ran(1, word, |word, _| {
+        for _ in 0..100 {
+            word.fetch_add(1, Relaxed);
+            word.store(word.load(Relaxed) + 1, Relaxed);
+        }
+    });
     assert_eq!(counts(&outcome), (1, 0));
     assert_eq!((outcome.traffic.accesses, outcome.traffic.from_memory), (300, 1));
     // From memory, then hits.
@@ -43,19 +38,14 @@ fn spread_workers_start_on_each_socket_in_turn() {
 #[test]
 fn two_cpus_in_turn_transfer_each_time() {
     const TURNS: u32 = 50;
-    let outcome = on_plain(2)
-        .of(
-            || AtomicU32::new(0),
-            |word, worker| {
-                for turn in 0..TURNS {
-                    // In turn by the clock, far enough apart for every transfer.
-                    work(if turn == 0 { 500 * worker.index() as u64 } else { 1_000 - 86 });
-                    word.fetch_add(1, Relaxed);
-                    work(86 - 45);
-                }
-            },
-        )
-        .unwrap();
+    let outcome = ran(2, word, |word, worker| {
+        for turn in 0..TURNS {
+            // In turn by the clock, far enough apart for every transfer.
+            work(if turn == 0 { 500 * worker.index() as u64 } else { 1_000 - 86 });
+            word.fetch_add(1, Relaxed);
+            work(86 - 45);
+        }
+    });
     assert_eq!(counts(&outcome), (2 * u64::from(TURNS), 2 * u64::from(TURNS) - 1));
     assert_eq!(outcome.traffic.from_memory, 1);
 }
@@ -64,17 +54,12 @@ fn two_cpus_in_turn_transfer_each_time() {
 #[test]
 fn a_ping_pong_is_two_transfers_a_turn() {
     const TURNS: u32 = 50;
-    let outcome = on_plain(2)
-        .of(
-            || AtomicU32::new(0),
-            |word, worker| {
-                for turn in 0..TURNS {
-                    spin_until(|| word.load(Acquire) == 2 * turn + worker.index() as u32);
-                    word.store(2 * turn + worker.index() as u32 + 1, Release);
-                }
-            },
-        )
-        .unwrap();
+    let outcome = ran(2, word, |word, worker| {
+        for turn in 0..TURNS {
+            spin_until(|| word.load(Acquire) == 2 * turn + worker.index() as u32);
+            word.store(2 * turn + worker.index() as u32 + 1, Release);
+        }
+    });
     // And one look in vain, at the very beginning.
     assert_eq!(counts(&outcome), (4 * u64::from(TURNS) + 1, 2 * u64::from(TURNS)));
 }
@@ -92,20 +77,17 @@ fn readers_fetch_once() {
 fn a_write_costs_every_reader() {
     const READERS: u64 = 9;
     let outcome = on_plain(READERS as usize + 1)
-        .of(
-            || AtomicU32::new(0),
-            |word, worker| {
-                if worker.index() == 0 {
-                    work(10_000);
-                    word.store(1, Release);
-                } else {
-                    word.load(Acquire);
-                    work(20_000);
-                    assert_eq!(word.load(Acquire), 1);
-                    word.load(Acquire);
-                }
-            },
-        )
+        .of(word, |word, worker| {
+            if worker.index() == 0 {
+                work(10_000);
+                word.store(1, Release);
+            } else {
+                word.load(Acquire);
+                work(20_000);
+                assert_eq!(word.load(Acquire), 1);
+                word.load(Acquire);
+            }
+        })
         .unwrap();
     assert_eq!(counts(&outcome), (READERS + 1 + READERS, READERS));
 }
@@ -119,14 +101,12 @@ fn readers_share() {
 #[test]
 fn false_sharing_costs_what_sharing_costs() {
     fn transfers<S: 'static>(make: fn() -> S, word: fn(&S, usize) -> &AtomicU32) -> u64 {
-        let outcome = on_plain(2)
-            .of(make, move |words, worker| {
-                for _ in 0..100 {
-                    word(words, worker.index()).fetch_add(1, Relaxed);
-                    work(500);
-                }
-            })
-            .unwrap();
+        let outcome = ran(2, make, move |words, worker| {
+            for _ in 0..100 {
+                word(words, worker.index()).fetch_add(1, Relaxed);
+                work(500);
+            }
+        });
         outcome.traffic.transfers
     }
     let pair = || [AtomicU32::new(0), AtomicU32::new(0)];
@@ -139,34 +119,28 @@ fn false_sharing_costs_what_sharing_costs() {
 fn plain_data_is_charged_by_the_line() {
     #[repr(align(64))]
     struct Big(UnsafeCell<[u8; 256]>);
-    let outcome = on_plain(1)
-        .of(
-            || Big(UnsafeCell::new([0; 256])),
-            |big, _| {
-                big.0.with(|_| ());
-                big.0.with_mut(|_| ());
-                UnsafeCell::new(()).with_mut(|_| ());
-            },
-        )
-        .unwrap();
+    let outcome = ran(
+        1,
+        || Big(UnsafeCell::new([0; 256])),
+        |big, _| {
+            big.0.with(|_| ());
+            big.0.with_mut(|_| ());
+            UnsafeCell::new(()).with_mut(|_| ());
+        },
+    );
     assert_eq!((outcome.traffic.accesses, outcome.traffic.transfers), (8, 4));
 }
 
 /// A failing compare-exchange takes the line as a succeeding one does.
 #[test]
 fn a_failing_exchange_takes_the_line() {
-    let outcome = on_plain(2)
-        .of(
-            || AtomicU32::new(0),
-            |word, worker| {
-                work(1_000 * worker.index() as u64);
-                for _ in 0..10 {
-                    assert!(word.compare_exchange(1, 2, AcqRel, Acquire).is_err());
-                    work(2_000);
-                }
-            },
-        )
-        .unwrap();
+    let outcome = ran(2, word, |word, worker| {
+        work(1_000 * worker.index() as u64);
+        for _ in 0..10 {
+            assert!(word.compare_exchange(1, 2, AcqRel, Acquire).is_err());
+            work(2_000);
+        }
+    });
     assert_eq!(outcome.traffic.transfers, 20);
 }
 
@@ -174,7 +148,7 @@ fn a_failing_exchange_takes_the_line() {
 /// before.
 #[test]
 fn a_line_serves_one_after_the_other() {
-    let outcome = on_plain(4).of(|| AtomicU32::new(0), |word, _| _ = word.swap(1, Relaxed)).unwrap();
+    let outcome = ran(4, || AtomicU32::new(0), |word, _| _ = word.swap(1, Relaxed));
     // Requests start at 0. The first: 80 from memory and 5 of execution. The others arrive at 40
     // like it, and get the line 20 after their predecessor was done.
     assert_eq!(outcome.time_ns, 85.0 + 3.0 * (20.0 + 5.0));
@@ -188,28 +162,25 @@ fn a_modified_line_migrates_to_its_reader() {
         let mut run = on_plain(3);
         run.machine.memory.migratory = migratory;
         let outcome = run
-            .of(
-                || AtomicU32::new(0),
-                |word, worker| match worker.index() {
-                    0 => {
-                        word.store(1, Release); // from memory
-                        work(5_000);
-                        word.load(Acquire); // a transfer if the reader has taken the line
-                    }
-                    1 => {
-                        work(1_000);
-                        word.load(Acquire);
-                        work(1_000);
-                        word.store(2, Release); // silent if it has
-                    }
-                    _ => {
-                        work(3_000);
-                        word.load(Acquire);
-                        work(1_000);
-                        word.load(Acquire);
-                    }
-                },
-            )
+            .of(word, |word, worker| match worker.index() {
+                0 => {
+                    word.store(1, Release); // from memory
+                    work(5_000);
+                    word.load(Acquire); // a transfer if the reader has taken the line
+                }
+                1 => {
+                    work(1_000);
+                    word.load(Acquire);
+                    work(1_000);
+                    word.store(2, Release); // silent if it has
+                }
+                _ => {
+                    work(3_000);
+                    word.load(Acquire);
+                    work(1_000);
+                    word.load(Acquire);
+                }
+            })
             .unwrap();
         counts(&outcome)
     };

@@ -8,7 +8,8 @@ mod locks;
 mod noise;
 mod spinning;
 
-use super::{CostError, Machine, Outcome, Run};
+use super::{CostError, Machine, Outcome, Run, Worker};
+use ulocks_vm::sync::AtomicU32;
 
 /// A machine on which times are easy to add up: one complex of 16 CPUs, no time for anything but
 /// what a test sets.
@@ -51,6 +52,24 @@ fn plain() -> Machine {
 fn on_plain(threads: usize) -> Run {
     Run { warm_up_ns: 0.0, time_ns: 1e6, ..Run::new(plain(), threads) }
 }
+
+/// What comes of `body` in so many threads on it.
+#[track_caller]
+fn ran<S: 'static>(
+    threads: usize,
+    state: impl FnOnce() -> S,
+    body: impl Fn(&S, &Worker) + 'static,
+) -> Outcome {
+    on_plain(threads).of(state, body).unwrap()
+}
+
+/// A word that is 0, which the threads of a run share.
+fn word() -> AtomicU32 {
+    AtomicU32::new(0)
+}
+
+/// They share nothing.
+fn nothing() {}
 
 /// A lock under contention.
 fn contend<L: locks::Lock>(run: &Run) -> Result<Outcome, CostError> {

@@ -2,7 +2,7 @@
 
 use super::super::{Ended, Late, Noise, Odds, Run};
 use super::locks::Line;
-use super::on_plain;
+use super::{on_plain, word};
 use core::time::Duration;
 use ulocks_vm::clock::{Clock, Time, has_passed};
 use ulocks_vm::sync::{AtomicU32, Ordering::*, spin_until, work};
@@ -73,17 +73,14 @@ fn work_and_waits_may_be_longer_than_the_run() {
         let mut run = on_plain(2);
         run.machine.noise = noise;
         let outcome = run
-            .of(
-                || AtomicU32::new(0),
-                |word, worker| {
-                    work(1);
-                    if worker.index() == 0 {
-                        work(u64::MAX);
-                    }
-                    let deadline = Time { clock: Clock::Monotonic, since_zero: Duration::MAX };
-                    spin_until(|| word.load(Acquire) == 1 || has_passed(deadline));
-                },
-            )
+            .of(word, |word, worker| {
+                work(1);
+                if worker.index() == 0 {
+                    work(u64::MAX);
+                }
+                let deadline = Time { clock: Clock::Monotonic, since_zero: Duration::MAX };
+                spin_until(|| word.load(Acquire) == 1 || has_passed(deadline));
+            })
             .unwrap();
         assert_eq!((outcome.ended, outcome.time_ns), (Ended::TimeUp, 1e6));
     }

@@ -2,7 +2,7 @@
 
 use super::super::{CostError, Ended, Run};
 use super::locks::{Line, Mcs, ThreeState};
-use super::{contend, on_plain};
+use super::{contend, on_plain, ran, word};
 use core::time::Duration;
 use ulocks_vm::clock::{Clock, Time, has_passed};
 use ulocks_vm::sync::{AtomicU32, Ordering::*, spin_until, work};
@@ -12,23 +12,22 @@ use ulocks_vm::sync::{AtomicU32, Ordering::*, spin_until, work};
 /// factor of a hundred.
 #[test]
 fn a_store_between_look_and_sleep() {
-    let outcome = on_plain(2)
-        .of(
-            || (Line(AtomicU32::new(0)), Line(AtomicU32::new(0))),
-            |(flag, other), worker| {
-                if worker.index() == 0 {
-                    spin_until(|| {
-                        let seen = flag.0.load(Acquire);
-                        other.0.load(Relaxed); // takes 80 ns
-                        seen == 1
-                    });
-                } else {
-                    work(20);
-                    flag.0.store(1, Release); // takes effect at 100
-                }
-            },
-        )
-        .unwrap();
+    let outcome = ran(
+        2,
+        || (Line(AtomicU32::new(0)), Line(AtomicU32::new(0))),
+        |(flag, other), worker| {
+            if worker.index() == 0 {
+                spin_until(|| {
+                    let seen = flag.0.load(Acquire);
+                    other.0.load(Relaxed); // takes 80 ns
+                    seen == 1
+                });
+            } else {
+                work(20);
+                flag.0.store(1, Release); // takes effect at 100
+            }
+        },
+    );
     assert_eq!(outcome.ended, Ended::AllDone);
 }
 
@@ -36,19 +35,14 @@ fn a_store_between_look_and_sleep() {
 #[test]
 fn a_spinner_looks_at_its_own_times() {
     let seen = |store_at: u64| {
-        let outcome = on_plain(2)
-            .of(
-                || AtomicU32::new(0),
-                move |word, worker| {
-                    if worker.index() == 0 {
-                        spin_until(|| word.load(Acquire) == 1);
-                    } else {
-                        work(store_at);
-                        word.store(1, Release);
-                    }
-                },
-            )
-            .unwrap();
+        let outcome = ran(2, word, move |word, worker| {
+            if worker.index() == 0 {
+                spin_until(|| word.load(Acquire) == 1);
+            } else {
+                work(store_at);
+                word.store(1, Release);
+            }
+        });
         outcome.time_ns
     };
     // It has looked by 81, and looks every 10. The store's request arrives after 20 and invalidates
@@ -62,75 +56,63 @@ fn a_spinner_looks_at_its_own_times() {
 
 #[test]
 fn waiting_in_the_own_cache_is_free() {
-    let outcome = on_plain(2)
-        .of(
-            || AtomicU32::new(0),
-            |word, worker| {
-                if worker.index() == 0 {
-                    spin_until(|| word.load(Acquire) == 1);
-                } else {
-                    work(500_000);
-                    word.store(1, Release);
-                }
-            },
-        )
-        .unwrap();
+    let outcome = ran(2, word, |word, worker| {
+        if worker.index() == 0 {
+            spin_until(|| word.load(Acquire) == 1);
+        } else {
+            work(500_000);
+            word.store(1, Release);
+        }
+    });
     assert_eq!((outcome.traffic.transfers, outcome.traffic.accesses), (3, 3));
 }
 
 /// A round on two lines wakes for either, however often the other never changes.
 #[test]
 fn a_spinner_watches_all_it_read() {
-    let outcome = on_plain(2)
-        .of(
-            || [Line(AtomicU32::new(0)), Line(AtomicU32::new(0))],
-            |[one, other], worker| {
-                if worker.index() == 0 {
-                    spin_until(|| one.0.load(Acquire) + other.0.load(Acquire) == 101);
-                } else {
-                    for _ in 0..100 {
-                        work(1_000);
-                        other.0.fetch_add(1, Release);
-                    }
+    let outcome = ran(
+        2,
+        || [Line(AtomicU32::new(0)), Line(AtomicU32::new(0))],
+        |[one, other], worker| {
+            if worker.index() == 0 {
+                spin_until(|| one.0.load(Acquire) + other.0.load(Acquire) == 101);
+            } else {
+                for _ in 0..100 {
                     work(1_000);
-                    one.0.store(1, Release);
+                    other.0.fetch_add(1, Release);
                 }
-            },
-        )
-        .unwrap();
+                work(1_000);
+                one.0.store(1, Release);
+            }
+        },
+    );
     assert_eq!(outcome.ended, Ended::AllDone);
 }
 
 #[test]
 fn a_round_with_a_deadline_ends_at_it() {
-    let outcome = on_plain(1)
-        .of(
-            || AtomicU32::new(0),
-            |word, worker| {
-                let deadline = Time { clock: Clock::Monotonic, since_zero: Duration::from_nanos(5_000) };
-                spin_until(|| word.load(Acquire) == 1 || has_passed(deadline));
-                assert!((5_000.0..5_100.0).contains(&worker.now_ns()), "{}", worker.now_ns());
-            },
-        )
-        .unwrap();
+    let outcome = ran(1, word, |word, worker| {
+        let deadline = Time { clock: Clock::Monotonic, since_zero: Duration::from_nanos(5_000) };
+        spin_until(|| word.load(Acquire) == 1 || has_passed(deadline));
+        assert!((5_000.0..5_100.0).contains(&worker.now_ns()), "{}", worker.now_ns());
+    });
     assert_eq!(outcome.ended, Ended::AllDone);
 }
 
 #[test]
 fn a_round_that_writes_is_executed_again_and_again() {
-    let outcome = on_plain(2)
-        .of(
-            || AtomicU32::new(1),
-            |word, worker| {
-                if worker.index() == 0 {
-                    spin_until(|| word.swap(1, Acquire) == 0);
-                } else {
-                    work(10_000);
-                    word.store(0, Release);
-                }
-            },
-        )
-        .unwrap();
+    let outcome = ran(
+        2,
+        || AtomicU32::new(1),
+        |word, worker| {
+            if worker.index() == 0 {
+                spin_until(|| word.swap(1, Acquire) == 0);
+            } else {
+                work(10_000);
+                word.store(0, Release);
+            }
+        },
+    );
     // A swap of 5 and a pause of 10 each time, for about 10 us.
     assert!((600..700).contains(&outcome.traffic.accesses), "{}", outcome.traffic.accesses);
 }
@@ -141,19 +123,16 @@ fn a_round_that_writes_is_executed_again_and_again() {
 fn a_spinner_holds_its_cpu() {
     let run = Run { cpus: 1, ..on_plain(2) };
     let outcome = run
-        .of(
-            || AtomicU32::new(0),
-            |word, worker| {
-                if worker.index() == 0 {
-                    spin_until(|| word.load(Acquire) == 1);
-                    assert!(worker.now_ns() > 10_500.0);
-                } else {
-                    // A slice and a switch.
-                    assert!(worker.now_ns() >= 10_500.0, "{}", worker.now_ns());
-                    word.store(1, Release);
-                }
-            },
-        )
+        .of(word, |word, worker| {
+            if worker.index() == 0 {
+                spin_until(|| word.load(Acquire) == 1);
+                assert!(worker.now_ns() > 10_500.0);
+            } else {
+                // A slice and a switch.
+                assert!(worker.now_ns() >= 10_500.0, "{}", worker.now_ns());
+                word.store(1, Release);
+            }
+        })
         .unwrap();
     assert_eq!((outcome.ended, outcome.kernel.preemptions), (Ended::AllDone, 1));
 }
