@@ -102,22 +102,42 @@ const fn ours<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
     Entry { family: true, ..peer::<L>(name, about) }
 }
 
-struct Tokio(tokio::sync::Mutex<()>);
+/// Locks with guards: how a task acquires one, and how a thread does.
+macro_rules! guarded {
+    ($($name:ident($lock:ty): $guard:ty, |$it:ident| $task:expr, $thread:expr;)*) => {$(
+        struct $name($lock);
 
-impl TaskLock for Tokio {
-    type Guard<'a> = tokio::sync::MutexGuard<'a, ()>;
+        impl TaskLock for $name {
+            type Guard<'a> = $guard;
 
-    fn new() -> Self {
-        Self(tokio::sync::Mutex::new(()))
-    }
+            fn new() -> Self {
+                Self(<$lock>::new(()))
+            }
 
-    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
-        self.0.lock()
-    }
+            fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+                let $it = &self.0;
+                $task
+            }
 
-    fn lock_blocking(&self) -> impl Sized {
-        self.0.blocking_lock()
-    }
+            fn lock_blocking(&self) -> impl Sized {
+                let $it = &self.0;
+                $thread
+            }
+        }
+    )*};
+}
+
+guarded! {
+    Tokio(tokio::sync::Mutex<()>): tokio::sync::MutexGuard<'a, ()>, |it| it.lock(), it.blocking_lock();
+    AsyncLock(async_lock::Mutex<()>): async_lock::MutexGuard<'a, ()>, |it| it.lock(), it.lock_blocking();
+    Maitake(maitake_sync::Mutex<()>): maitake_sync::MutexGuard<'a, ()>,
+        |it| it.lock(), futures_executor::block_on(it.lock());
+    TokioRwLock(tokio::sync::RwLock<()>): tokio::sync::RwLockWriteGuard<'a, ()>,
+        |it| it.write(), it.blocking_write();
+    AsyncRwLock(async_lock::RwLock<()>): async_lock::RwLockWriteGuard<'a, ()>,
+        |it| it.write(), it.write_blocking();
+    OwnRwLock(ulocks_psrwlock::PsRwLock<()>): AsyncRwLockWriteGuard<'a, ulocks_psrwlock::RawPsRwLock, ()>,
+        |it| it.write_async(), it.write();
 }
 
 struct TokioSemaphore(tokio::sync::Semaphore);
@@ -135,78 +155,6 @@ impl TaskLock for TokioSemaphore {
 
     fn lock_blocking(&self) -> impl Sized {
         futures_executor::block_on(self.lock())
-    }
-}
-
-struct AsyncLock(async_lock::Mutex<()>);
-
-impl TaskLock for AsyncLock {
-    type Guard<'a> = async_lock::MutexGuard<'a, ()>;
-
-    fn new() -> Self {
-        Self(async_lock::Mutex::new(()))
-    }
-
-    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
-        self.0.lock()
-    }
-
-    fn lock_blocking(&self) -> impl Sized {
-        self.0.lock_blocking()
-    }
-}
-
-struct Maitake(maitake_sync::Mutex<()>);
-
-impl TaskLock for Maitake {
-    type Guard<'a> = maitake_sync::MutexGuard<'a, ()>;
-
-    fn new() -> Self {
-        Self(maitake_sync::Mutex::new(()))
-    }
-
-    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
-        self.0.lock()
-    }
-
-    fn lock_blocking(&self) -> impl Sized {
-        futures_executor::block_on(self.0.lock())
-    }
-}
-
-struct TokioRwLock(tokio::sync::RwLock<()>);
-
-impl TaskLock for TokioRwLock {
-    type Guard<'a> = tokio::sync::RwLockWriteGuard<'a, ()>;
-
-    fn new() -> Self {
-        Self(tokio::sync::RwLock::new(()))
-    }
-
-    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
-        self.0.write()
-    }
-
-    fn lock_blocking(&self) -> impl Sized {
-        self.0.blocking_write()
-    }
-}
-
-struct AsyncRwLock(async_lock::RwLock<()>);
-
-impl TaskLock for AsyncRwLock {
-    type Guard<'a> = async_lock::RwLockWriteGuard<'a, ()>;
-
-    fn new() -> Self {
-        Self(async_lock::RwLock::new(()))
-    }
-
-    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
-        self.0.write()
-    }
-
-    fn lock_blocking(&self) -> impl Sized {
-        self.0.write_blocking()
     }
 }
 
@@ -245,24 +193,6 @@ impl TaskLock for SpawnBlocking {
 
     fn lock_blocking(&self) -> impl Sized {
         Blocking::acquired(self.0.clone())
-    }
-}
-
-struct OwnRwLock(ulocks_psrwlock::PsRwLock<()>);
-
-impl TaskLock for OwnRwLock {
-    type Guard<'a> = AsyncRwLockWriteGuard<'a, ulocks_psrwlock::RawPsRwLock, ()>;
-
-    fn new() -> Self {
-        Self(ulocks_psrwlock::PsRwLock::new(()))
-    }
-
-    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
-        self.0.write_async()
-    }
-
-    fn lock_blocking(&self) -> impl Sized {
-        self.0.write()
     }
 }
 
