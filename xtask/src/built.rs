@@ -340,28 +340,29 @@ mod tests {
         assert_eq!(programs[4].repeat(), "cargo xtask vm -p p");
         let all = all(programs.into());
         assert_eq!(all.programs.iter().map(Built::at_once).collect::<Vec<_>>(), [4, 4, 4, 1, 2]);
-        let logs = std::env::temp_dir().join(format!("ulocks-built-{}", std::process::id()));
+        let logs = tempfile::tempdir().unwrap();
         let mut steps = Steps::default();
-        let failed = all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps);
+        let failed = all.run("tests", Kind::Tests, "cargo test", logs.path(), &mut steps);
         assert!(failed.unwrap_err().to_string().contains("step `tests` failed"));
         assert_eq!(steps.last_tests().passed, 6);
-        let log = fs::read_to_string(logs.join("p_test_two.log")).unwrap();
+        let log = fs::read_to_string(logs.path().join("p_test_two.log")).unwrap();
         assert!(log.contains("the reason"), "{log}");
-        assert!(all.run("examples", Kind::Example, "", &logs, &mut steps).is_err(), "nothing was built");
+        assert!(
+            all.run("examples", Kind::Example, "", logs.path(), &mut steps).is_err(),
+            "nothing was built"
+        );
         all.programs.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
-        fs::remove_dir_all(logs).unwrap();
     }
 
     #[test]
     fn a_program_of_models_without_a_test_fails() {
         let empty = "echo 'test result: ok. 0 passed; 0 failed'";
         let all = all(vec![built(Kind::Models, "vm_none", empty), built(Kind::Tests, "none", empty)]);
-        let logs = std::env::temp_dir().join(format!("ulocks-empty-{}", std::process::id()));
+        let logs = tempfile::tempdir().unwrap();
         let mut steps = Steps::default();
-        assert!(all.run("vm", Kind::Models, "cargo xtask vm", &logs, &mut steps).is_err());
-        assert!(all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps).is_ok());
+        assert!(all.run("vm", Kind::Models, "cargo xtask vm", logs.path(), &mut steps).is_err());
+        assert!(all.run("tests", Kind::Tests, "cargo test", logs.path(), &mut steps).is_ok());
         all.programs.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
-        fs::remove_dir_all(logs).unwrap();
     }
 
     #[test]

@@ -254,15 +254,15 @@ mod tests {
 
     #[test]
     fn features_and_dependencies_are_code_and_the_rest_of_a_manifest_is_not() {
-        let dir = std::env::temp_dir().join(format!("ulocks-manifests-{}", std::process::id()));
-        fs::create_dir_all(dir.join("src")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("src")).unwrap();
         let code = |manifest: &str| {
             let package = Package {
                 name: "lock".into(),
                 manifest: Manifest::parse(manifest).unwrap(),
-                dir: dir.clone(),
+                dir: dir.path().to_owned(),
             };
-            Codes::load(&Workspace { root: dir.clone(), packages: vec![package] })
+            Codes::load(&Workspace { root: dir.path().to_owned(), packages: vec![package] })
                 .unwrap()
                 .of("lock")
                 .to_owned()
@@ -273,7 +273,6 @@ mod tests {
         for (old, new) in [("[\"a\"]", "[]"), ("\"1\"", "\"2\""), ("[dep", "[target.x.dep")] {
             assert_ne!(code(&plain.replace(old, new)), code(plain), "{new}");
         }
-        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
@@ -293,21 +292,24 @@ mod tests {
 
     #[test]
     fn a_package_has_the_code_of_what_it_needs_without_tools_and_tests() {
-        let dir = std::env::temp_dir().join(format!("ulocks-codes-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
+        let dir = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
-            fs::create_dir_all(dir.join(path).parent().unwrap()).unwrap();
-            fs::write(dir.join(path), text).unwrap();
+            fs::create_dir_all(dir.path().join(path).parent().unwrap()).unwrap();
+            fs::write(dir.path().join(path), text).unwrap();
         };
         let package = |name: &str, manifest: &str| {
             write(&format!("{name}/src/deep/x.rs"), "fn x() {}");
-            Package { name: name.into(), manifest: Manifest::parse(manifest).unwrap(), dir: dir.join(name) }
+            Package {
+                name: name.into(),
+                manifest: Manifest::parse(manifest).unwrap(),
+                dir: dir.path().join(name),
+            }
         };
         let uses = "[dependencies]\ncore.workspace = true\nulocks-vm.workspace = true\n\
                     [dev-dependencies]\nbeside.workspace = true\n";
         let packages =
             vec![package("lock", uses), package("core", ""), package("ulocks-vm", ""), package("beside", "")];
-        let workspace = Workspace { root: dir.clone(), packages };
+        let workspace = Workspace { root: dir.path().to_owned(), packages };
         let code = || Codes::load(&workspace).unwrap().of("lock").to_owned();
         let before = code();
         write("lock/src/deep/tests.rs", "fn y() {}");
@@ -322,6 +324,5 @@ mod tests {
         assert_ne!(changed, before);
         write("core/build.rs", "fn main() {}");
         assert_ne!(code(), changed);
-        fs::remove_dir_all(dir).unwrap();
     }
 }

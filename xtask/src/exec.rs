@@ -135,12 +135,13 @@ mod tests {
 
     #[test]
     fn the_end_of_a_program_that_hangs_says_how_long_it_ran() {
-        let output = std::env::temp_dir().join(format!("ulocks-exec-{}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
         let run = |script: &str, limit| {
-            finish(Command::new("sh").args(["-c", script]), &output, limit).unwrap().the_end()
+            finish(Command::new("sh").args(["-c", script]), &dir.path().join("output"), limit)
+                .unwrap()
+                .the_end()
         };
         assert_eq!(run("sleep 3600", Duration::from_millis(100)), "    | \n    | stopped after 0.1 s\n");
         assert!(run("exit 3", LIMIT).contains("ended by exit status: 3"));
-        fs::remove_file(output).unwrap();
     }
 }

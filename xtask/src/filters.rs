@@ -61,12 +61,11 @@ mod tests {
     #[test]
     fn a_run_of_no_test_is_an_error_if_a_filter_was_given() {
         let shell = Shell::new().unwrap();
-        let dir = std::env::temp_dir().join(format!("ulocks-filters-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let run = |line: &str, passed: &str, name: &str| {
             let text = format!("{name}\ntest result: ok. {passed} passed; 0 failed; 46 filtered out");
             let mut steps = Steps::default();
-            steps.log_to(dir.clone());
+            steps.log_to(dir.path().to_owned());
             demand_tests(&filter(line), &mut steps, |steps| {
                 Ok(steps.run("models", cmd!(shell, "echo {text}"), &[])?)
             })
@@ -78,6 +77,5 @@ mod tests {
         assert_eq!(refused.to_string(), "a b: no test has that in its name, so none ran");
         let refused = run("a b", "1", name).unwrap_err();
         assert_eq!(refused.to_string(), "b: no test that ran has that in its name");
-        std::fs::remove_dir_all(dir).unwrap();
     }
 }

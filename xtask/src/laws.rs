@@ -333,6 +333,7 @@ fn has_word(code: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
     #[test]
     fn lines_that_break_a_law_are_found_where_it_holds() {
@@ -412,22 +413,23 @@ mod tests {
         assert!(file_laws(Path::new("src/raw/tests.rs"), "use super::*;\n").is_empty());
     }
 
-    /// A package in a fresh directory with these files.
-    fn package(name: &str, files: &[(&str, &str)]) -> Package {
-        let dir = std::env::temp_dir().join(format!("ulocks-laws-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
+    /// A package with these files in a directory of its own.
+    fn package(name: &str, files: &[(&str, &str)]) -> (TempDir, Package) {
+        let dir = tempfile::tempdir().unwrap();
         for (path, text) in files {
-            let path = dir.join(path);
+            let path = dir.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
         let manifest = files.iter().find(|(path, _)| *path == "Cargo.toml").map_or("", |(_, text)| text);
-        Package { name: name.into(), manifest: Manifest::parse(manifest).unwrap(), dir }
+        let manifest = Manifest::parse(manifest).unwrap();
+        let package = Package { name: name.into(), manifest, dir: dir.path().to_owned() };
+        (dir, package)
     }
 
     #[test]
     fn manifests_that_break_a_law_are_found() {
-        let bad = package(
+        let (_dir, bad) = package(
             "bad",
             &[
                 ("src/lib.rs", ""),
@@ -442,7 +444,6 @@ mod tests {
             assert!(found.iter().any(|finding| finding.contains(what)), "{what} is not in {found:?}");
         }
         assert_eq!(found.len(), 5);
-        fs::remove_dir_all(bad.dir).unwrap();
     }
 
     #[test]
@@ -450,14 +451,13 @@ mod tests {
         let text = "[lib]\nbench = false\n[[bin]]\nname = \"good\"\nbench = false\n[[bench]]\nname = \"speed\"\n\
                     harness = false\n[lints]\nworkspace = true\n";
         let files = [("src/lib.rs", ""), ("src/main.rs", ""), ("benches/speed.rs", ""), ("Cargo.toml", text)];
-        let good = package("good", &files);
+        let (_dir, good) = package("good", &files);
         assert_eq!(manifest_laws(&good), [""; 0]);
-        fs::remove_dir_all(good.dir).unwrap();
     }
 
     #[test]
     fn a_crate_without_its_rooms_is_found() {
-        let bare = package("bare", &[("src/raw.rs", "")]);
+        let (_dir, bare) = package("bare", &[("src/raw.rs", "")]);
         assert_eq!(missing_files_of(&bare.dir).unwrap().len(), 5);
         let files = [
             ("README.md", ""),
@@ -467,9 +467,7 @@ mod tests {
             ("tests/vm/main.rs", ""),
             ("tests/stress.rs", ""),
         ];
-        let full = package("full", &files);
+        let (_dir, full) = package("full", &files);
         assert_eq!(missing_files_of(&full.dir).unwrap(), [""; 0]);
-        fs::remove_dir_all(bare.dir).unwrap();
-        fs::remove_dir_all(full.dir).unwrap();
     }
 }

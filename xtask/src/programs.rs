@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn the_messages_of_two_commands_are_in_files_of_their_own() {
-        let root = std::env::temp_dir().join(format!("ulocks-messages-{}", std::process::id()));
-        let workspace = Workspace { root: root.clone(), packages: Vec::new() };
+        let root = tempfile::tempdir().unwrap();
+        let workspace = Workspace { root: root.path().to_owned(), packages: Vec::new() };
         let other = workspace.target().join("programs-messages");
         fs::create_dir_all(workspace.target()).unwrap();
         fs::write(&other, "of another command").unwrap();
@@ -258,7 +258,6 @@ mod tests {
         let own = workspace.target().join(format!("programs-messages-{}", std::process::id()));
         assert!(!own.exists(), "it is removed");
         fs::remove_file(other).unwrap();
-        _ = fs::remove_dir_all(root);
     }
 
     #[test]

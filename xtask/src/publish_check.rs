@@ -118,15 +118,13 @@ mod tests {
 
     #[test]
     fn what_an_older_version_has_left_is_removed_and_what_was_built_stays() {
-        let dir = std::env::temp_dir().join(format!("ulocks-packages-{}", std::process::id()));
-        empty(&dir).unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for folder in ["ulocks-0.0.9/src", "target/debug"] {
-            fs::create_dir_all(dir.join(folder)).unwrap();
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
-        fs::write(dir.join("ulocks-0.0.9.crate"), "").unwrap();
-        empty(&dir).unwrap();
-        let left = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+        fs::write(dir.path().join("ulocks-0.0.9.crate"), "").unwrap();
+        empty(dir.path()).unwrap();
+        let left = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert_eq!(left.collect::<Vec<_>>(), ["target"]);
-        fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -261,18 +261,13 @@ mod tests {
     use super::*;
 
     fn scan(files: &[(&str, &str)]) -> Result<Arc<Tests>, String> {
-        use std::sync::atomic::{AtomicUsize, Ordering};
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("ulocks-scan-{}-{nth}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
         for (path, text) in files {
-            let path = dir.join("tests").join(path);
+            let path = dir.path().join("tests").join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let found = tests(&dir, "vm");
-        fs::remove_dir_all(dir).unwrap();
-        found
+        tests(dir.path(), "vm")
     }
 
     #[test]

@@ -346,16 +346,14 @@ mod tests {
     #[test]
     fn a_step_with_a_log_counts_its_tests_and_tells_why_it_failed() {
         let shell = Shell::new().unwrap();
-        let dir = std::env::temp_dir().join(format!("ulocks-steps-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let mut steps = Steps::default();
-        steps.log_to(dir.clone());
+        steps.log_to(dir.path().to_owned());
         let script = "echo 'test result: ok. 2 passed; 0 failed'; echo why >&2; exit 1";
         assert!(steps.run("tests, all of them", cmd!(shell, "sh -c {script}"), &[]).is_err());
         assert_eq!((steps.tests.passed, steps.tests.failed), (2, 0));
-        let log = fs::read_to_string(dir.join("01-tests-all-of-them.log")).unwrap();
+        let log = fs::read_to_string(dir.path().join("01-tests-all-of-them.log")).unwrap();
         assert_eq!(log, "test result: ok. 2 passed; 0 failed\nwhy\n");
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -149,13 +149,12 @@ mod tests {
 
     #[test]
     fn a_record_at_the_top_is_found() {
-        let dir = std::env::temp_dir().join(format!("ulocks-top-{}", std::process::id()));
-        fs::create_dir_all(dir.join("below")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("below")).unwrap();
         for file in ["a.jsonl", "b.json", "below/c.jsonl"] {
-            fs::write(dir.join(file), "").unwrap();
+            fs::write(dir.path().join(file), "").unwrap();
         }
-        let found = records(&dir).unwrap();
-        fs::remove_dir_all(dir).unwrap();
+        let found = records(dir.path()).unwrap();
         assert_eq!(found, ["a.jsonl: a record at the top level: move it below what writes it"]);
     }
 }

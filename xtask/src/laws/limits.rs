@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_root_without_a_limit_is_found() {
-        let dir = std::env::temp_dir().join(format!("ulocks-limits-{}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
         let files = [
             ("bare.rs", "use std::fs;\n"),
             ("linked.rs", "use ulocks_testkit as _;\n"),
@@ -65,13 +65,12 @@ mod tests {
             ("alone/main.rs", "mod part;\n"),
         ];
         for (file, text) in files {
-            let path = dir.join("tests").join(file);
+            let path = dir.path().join("tests").join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        fs::write(dir.join("Cargo.toml"), "[package]\nname = \"any\"\n").unwrap();
-        let found = missing(&Package::read(dir.clone()).unwrap()).unwrap();
-        fs::remove_dir_all(dir).unwrap();
+        fs::write(dir.path().join("Cargo.toml"), "[package]\nname = \"any\"\n").unwrap();
+        let found = missing(&Package::read(dir.path().to_owned()).unwrap()).unwrap();
         let names: Vec<&str> = found.iter().map(|what| what.split(':').next().unwrap()).collect();
         assert_eq!(names, ["tests/alone", "tests/bare"]);
     }

@@ -215,7 +215,6 @@ fn numbered(Found { name, file }: &Found, missing: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
     use xtask::workspace::Manifest;
 
     fn found(text: &str) -> Vec<String> {
@@ -258,32 +257,30 @@ last-touch = { stress = [\"ulocks-unfair stress/barging::excludes\"] }
 ";
 
     /// What the lock `RawTasMutex` in a crate with these tests and rows lacks.
-    fn lacks(name: &str, tests: &[(&str, &str)], rows: &str) -> String {
-        lacks_at("crates/locks/unfair/src/barging/raw.rs", name, tests, rows)
+    fn lacks(tests: &[(&str, &str)], rows: &str) -> String {
+        lacks_at("crates/locks/unfair/src/barging/raw.rs", tests, rows)
     }
 
-    fn lacks_at(file: &str, name: &str, tests: &[(&str, &str)], rows: &str) -> String {
-        let dir: PathBuf = std::env::temp_dir().join(format!("ulocks-law-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
+    fn lacks_at(file: &str, tests: &[(&str, &str)], rows: &str) -> String {
+        let dir = tempfile::tempdir().unwrap();
         for (target, text) in tests {
-            fs::create_dir_all(dir.join("tests")).unwrap();
-            fs::write(dir.join("tests").join(target).with_extension("rs"), text).unwrap();
+            fs::create_dir_all(dir.path().join("tests")).unwrap();
+            fs::write(dir.path().join("tests").join(target).with_extension("rs"), text).unwrap();
         }
-        let package = Package { name: "ulocks-x".into(), manifest: Manifest::default(), dir: dir.clone() };
+        let package =
+            Package { name: "ulocks-x".into(), manifest: Manifest::default(), dir: dir.path().to_owned() };
         let workspace = Workspace::load().unwrap();
         let (rows, faults) = map::parse(rows, "ulocks-unfair", &workspace);
         assert_eq!(faults, [""; 0]);
         let lock = Found { name: "RawTasMutex".into(), file: file.into() };
         let mutants = spec::load(&workspace).unwrap().0;
-        let missing = missing(&lock, &package, &rows, &mutants).join("\n");
-        let _ = fs::remove_dir_all(dir);
-        missing
+        missing(&lock, &package, &rows, &mutants).join("\n")
     }
 
     #[test]
     fn a_lock_beside_a_tested_one_needs_tests_of_its_own() {
         let of_other = [("vm", "RawMutex"), ("loom", "RawMutex"), ("stress", ""), ("layout", "TasMutexes")];
-        let missing = lacks("other", &of_other, "lock = []");
+        let missing = lacks(&of_other, "lock = []");
         for what in [
             "crates/locks/unfair/src/barging/raw.rs: the lock `RawTasMutex`: no model on the virtual machine names it",
             "no model under loom names it",
@@ -300,14 +297,12 @@ last-touch = { stress = [\"ulocks-unfair stress/barging::excludes\"] }
     fn a_lock_with_tests_a_row_and_a_planted_bug_passes() {
         let own =
             [("vm", "vm_models! { [RawTasMutex] }"), ("stress", "x(TasMutex)"), ("layout", "TasMutexWith")];
-        assert_eq!(lacks("own", &own, ROW), "");
+        assert_eq!(lacks(&own, ROW), "");
         let beside = "crates/locks/unfair/src/mut/raw.rs";
-        assert!(
-            lacks_at(beside, "beside", &own, ROW).contains("is in crates/locks/unfair/src/mut/: add one")
-        );
+        assert!(lacks_at(beside, &own, ROW).contains("is in crates/locks/unfair/src/mut/: add one"));
         let no_bug = ROW.replace("barging.toml", "asym.toml");
-        assert!(lacks("bug", &own, &no_bug).contains("no planted bug of its row in checks.toml is in"));
+        assert!(lacks(&own, &no_bug).contains("no planted bug of its row in checks.toml is in"));
         let no_stress = ROW.replace("stress = [\"ulocks-unfair stress/barging::excludes\"]", "not = \"x\"");
-        assert!(lacks("stress", &own, &no_stress).contains("its row in checks.toml names no stress test"));
+        assert!(lacks(&own, &no_stress).contains("its row in checks.toml names no stress test"));
     }
 }

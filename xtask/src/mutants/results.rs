@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn a_record_is_found_by_the_next_run_unless_its_hash_has_changed() {
-        let path = std::env::temp_dir().join(format!("ulocks-results-{}", std::process::id()));
-        let _ = fs::remove_file(&path);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results");
         let first = Results::open(&path).unwrap();
         assert_eq!(first.find("a", 1), None);
         first.add(&record("a", 1)).unwrap();
@@ -179,37 +179,39 @@ mod tests {
         let third = Results::open(&path).unwrap();
         assert_eq!(third.find("a", 1), Some(&record("a", 1)), "the cut line costs nothing else");
         assert_eq!(third.find("b", 3), Some(&record("b", 3)));
-        fs::remove_file(path).unwrap();
     }
 
     #[test]
     fn a_hash_covers_what_the_package_depends_on_and_nothing_else() {
-        let dir = std::env::temp_dir().join(format!("ulocks-hashes-{}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
         let package = |name: &str, manifest: &str| {
-            fs::create_dir_all(dir.join(name).join("src/deep")).unwrap();
-            fs::write(dir.join(name).join("Cargo.toml"), manifest).unwrap();
-            fs::write(dir.join(name).join("src/deep/x.rs"), "fn x() {}").unwrap();
-            Package { name: name.into(), manifest: Manifest::parse(manifest).unwrap(), dir: dir.join(name) }
+            fs::create_dir_all(dir.path().join(name).join("src/deep")).unwrap();
+            fs::write(dir.path().join(name).join("Cargo.toml"), manifest).unwrap();
+            fs::write(dir.path().join(name).join("src/deep/x.rs"), "fn x() {}").unwrap();
+            Package {
+                name: name.into(),
+                manifest: Manifest::parse(manifest).unwrap(),
+                dir: dir.path().join(name),
+            }
         };
         let packages = vec![
             package("a", "[dev-dependencies]\nb.workspace = true\n"),
             package("b", "[dev-dependencies]\nc.workspace = true\n"),
             package("c", ""),
         ];
-        let workspace = Workspace { root: dir.clone(), packages };
+        let workspace = Workspace { root: dir.path().to_owned(), packages };
         let hash = || Hashes::new(&workspace).unwrap().of("a", "mutant");
         let before = hash();
         assert_ne!(Hashes::new(&workspace).unwrap().of("a", "other"), before);
-        fs::write(dir.join("c/src/deep/x.rs"), "fn y() {}").unwrap();
+        fs::write(dir.path().join("c/src/deep/x.rs"), "fn y() {}").unwrap();
         assert_eq!(hash(), before);
         let begun = Hashes::new(&workspace).unwrap();
         assert!(begun.hold().unwrap());
-        fs::write(dir.join("b/src/deep/x.rs"), "fn y() {}").unwrap();
+        fs::write(dir.path().join("b/src/deep/x.rs"), "fn y() {}").unwrap();
         let changed = hash();
         assert_ne!(changed, before);
         assert!(!begun.hold().unwrap(), "a source has changed meanwhile");
-        fs::write(dir.join("b/build.rs"), "fn main() {}").unwrap();
+        fs::write(dir.path().join("b/build.rs"), "fn main() {}").unwrap();
         assert_ne!(hash(), changed);
-        fs::remove_dir_all(dir).unwrap();
     }
 }

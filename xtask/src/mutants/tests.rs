@@ -3,7 +3,6 @@ use super::scratch::{Scratch, git_files, remove_others, renew_file};
 use super::spec::HANG;
 use super::verdict::{Verdict, judge};
 use super::*;
-use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,9 +67,8 @@ fn a_run_ends_with_its_children() {
 
 #[test]
 fn a_copy_is_renewed_by_content() {
-    let dir = env::temp_dir().join(format!("ulocks-mutants-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&dir);
-    let to = dir.join("to/a/b");
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("to/a/b");
     renew_file(b"one", &to).unwrap();
     assert_eq!(fs::read_to_string(&to).unwrap(), "one");
 
@@ -84,11 +82,10 @@ fn a_copy_is_renewed_by_content() {
     assert!(modified() > old, "cargo must see that it has changed");
     assert_eq!(fs::read_to_string(&to).unwrap(), "two");
 
-    fs::write(dir.join("to/stray"), "").unwrap();
-    let root = dir.join("to");
+    let root = dir.path().join("to");
+    fs::write(root.join("stray"), "").unwrap();
     remove_others(&root, &root, &[PathBuf::from("a/b")].into()).unwrap();
-    assert!(to.exists() && !dir.join("to/stray").exists());
-    fs::remove_dir_all(dir).unwrap();
+    assert!(to.exists() && !root.join("stray").exists());
 }
 
 #[test]

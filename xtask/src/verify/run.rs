@@ -238,13 +238,13 @@ mod tests {
 
     #[test]
     fn a_change_of_the_source_after_the_begin_of_a_build_is_an_error() {
-        let root = std::env::temp_dir().join(format!("ulocks-changed-{}", std::process::id()));
-        let write = |file: &str, text: &str| fs::write(root.join(file), text).unwrap();
-        fs::create_dir_all(root.join("a/src")).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
+        fs::create_dir_all(root.path().join("a/src")).unwrap();
         write("Cargo.toml", "[workspace]\nmembers = [\"a\"]\n");
         write("a/Cargo.toml", "[package]\nname = \"a\"\n");
         write("a/src/lib.rs", "fn f() {}");
-        let workspace = Workspace::read(root.clone()).unwrap();
+        let workspace = Workspace::read(root.path().to_owned()).unwrap();
         let code = Code::read(&workspace, "a").unwrap();
         write("a/src/lib.rs", "/// The same code.\nfn f() {}");
         code.demand_same(&workspace).unwrap();
@@ -254,7 +254,6 @@ mod tests {
         write("a/src/lib.rs", "fn f() {}");
         write("a/Cargo.toml", "[package]\nname = \"a\"\n[features]\nb = []\n");
         assert!(code.demand_same(&workspace).is_err(), "a feature is code");
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
@@ -272,15 +271,15 @@ mod tests {
         assert!(fuzz[1].contains("--cfg ulocks_vm") && !fuzz[0].contains("--cfg ulocks_vm"), "{fuzz:?}");
         assert!(shown(Tool::Vm, ["vm", "lib"]).is_empty(), "`programs` builds it");
 
-        let output = std::env::temp_dir().join(format!("ulocks-builds-{}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
         let script = |script: &str, limit| {
-            build(Command::new("sh").args(["-c", script]), &output, limit).map_err(|error| error.to_string())
+            build(Command::new("sh").args(["-c", script]), &dir.path().join("output"), limit)
+                .map_err(|error| error.to_string())
         };
         assert_eq!(script("true", Duration::MAX), Ok(true));
         assert_eq!(script("sleep 3600", Duration::ZERO), Ok(false));
         let refused = script("echo error: no such function; exit 101", Duration::MAX).unwrap_err();
         assert!(refused.contains("error: no such function"), "{refused}");
-        fs::remove_file(output).unwrap();
     }
 
     #[test]

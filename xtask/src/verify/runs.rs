@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn only_runs_of_the_present_code_become_records() {
-        let root = std::env::temp_dir().join(format!("ulocks-runs-{}", std::process::id()));
-        let workspace = Workspace { root: root.clone(), packages: Vec::new() };
+        let root = tempfile::tempdir().unwrap();
+        let workspace = Workspace { root: root.path().to_owned(), packages: Vec::new() };
         let file = file(&workspace);
         let log = file.with_file_name("log");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -198,6 +198,5 @@ mod tests {
         assert_eq!(records.of(&checks[0]).unwrap().date, "2026-11-30");
         fs::remove_file(&file).unwrap();
         _ = fs::remove_dir_all(workspace.target().join("xtask-test"));
-        _ = fs::remove_dir_all(root);
     }
 }

@@ -93,7 +93,7 @@ fn read(
 ) -> anyhow::Result<(Serial, Option<String>)> {
     use std::os::unix::process::CommandExt;
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
-    let errors = tempfile(&mut command)?;
+    let errors = errors_of(&mut command)?;
     let child = command.spawn().with_context(|| format!("cannot run {:?}", command.get_program()))?;
     let mut child = Ends { reaper: reaper(&child)?, child };
     let output = child.child.stdout.take().context("its output is piped")?;
@@ -126,13 +126,8 @@ fn read(
 }
 
 /// Keeps the errors of `command` in a file without a name, and returns what reads them.
-fn tempfile(command: &mut Command) -> anyhow::Result<impl FnOnce() -> String + use<>> {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("ulocks-machines-{}-{nth}", std::process::id()));
-    let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
+fn errors_of(command: &mut Command) -> anyhow::Result<impl FnOnce() -> String + use<>> {
+    let mut file = tempfile::tempfile()?;
     command.stderr(file.try_clone()?);
     Ok(move || {
         let mut bytes = Vec::new();

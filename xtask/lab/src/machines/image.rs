@@ -212,16 +212,15 @@ mod tests {
 
     #[test]
     fn a_test_that_says_what_it_has_not_tested_is_told_with_the_reason() {
-        let dir = std::env::temp_dir().join(format!("ulocks-worker-{}", std::process::id()));
-        let run = dir.join("run");
-        fs::create_dir_all(&run).unwrap();
-        fs::write(dir.join("program"), "echo 'test a ... not tested: no root'\necho ok\n").unwrap();
-        fs::write(dir.join("plan"), "60 / program a\n").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        fs::create_dir(&run).unwrap();
+        fs::write(dir.path().join("program"), "echo 'test a ... not tested: no root'\necho ok\n").unwrap();
+        fs::write(dir.path().join("plan"), "60 / program a\n").unwrap();
         let mut worker = Command::new("sh");
         worker.args(["-c", &format!("{WORKER}\nrun 2>/dev/null")]).env("LAUNCH", "sh").env("WORKERS", "1");
-        worker.env("PLAN", dir.join("plan")).env("TESTS", &dir).env("RUN", &run);
+        worker.env("PLAN", dir.path().join("plan")).env("TESTS", dir.path()).env("RUN", &run);
         let said = read(&mut worker).unwrap();
-        fs::remove_dir_all(dir).unwrap();
         assert_eq!(said, "@start 0 program a\n@out 0 not tested: no root\n@end 0 0\n");
     }
 

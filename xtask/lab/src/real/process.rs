@@ -186,36 +186,27 @@ mod tests {
         command
     }
 
-    fn scratch(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("ulocks-xtask-real-{name}-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        dir
-    }
-
     #[test]
     fn output_and_failure_are_reported() {
-        let dir = scratch("output");
-        let ended = run(shell("echo one; echo two >&2"), &dir, STOP).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let ended = run(shell("echo one; echo two >&2"), dir.path(), STOP).unwrap();
         assert_eq!(ended.output, "one\ntwo\n");
-        let error = run(shell("echo reason; exit 3"), &dir, STOP).err().unwrap().to_string();
+        let error = run(shell("echo reason; exit 3"), dir.path(), STOP).err().unwrap().to_string();
         assert!(error.contains("reason") && error.contains('3'), "{error}");
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
     fn a_program_that_hangs_is_ended_with_its_children() {
-        let dir = scratch("hang");
-        let error = run(shell("sleep 1000 & wait"), &dir, Duration::from_millis(50)).err().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let error = run(shell("sleep 1000 & wait"), dir.path(), Duration::from_millis(50)).err().unwrap();
         assert!(error.is::<Hung>(), "{error}");
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
     fn a_server_that_ends_by_itself_is_an_error() {
-        let dir = scratch("server");
-        let job = Job::start(shell("echo no port; exit 1"), &dir).unwrap();
-        let error = job.until_exists(&dir.join("socket"), STOP).unwrap_err().to_string();
+        let dir = tempfile::tempdir().unwrap();
+        let job = Job::start(shell("echo no port; exit 1"), dir.path()).unwrap();
+        let error = job.until_exists(&dir.path().join("socket"), STOP).unwrap_err().to_string();
         assert!(error.contains("no port"), "{error}");
-        fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -255,23 +255,23 @@ mod tests {
 
     #[test]
     fn only_programs_are_tests() {
-        let dir = std::env::temp_dir().join(format!("ulocks-xtask-suite-{}", std::process::id()));
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
         fs::create_dir_all(dir.join("below")).unwrap();
-        assert!(executables(&dir, &[]).unwrap_err().to_string().contains("no executable file"));
+        assert!(executables(dir, &[]).unwrap_err().to_string().contains("no executable file"));
         fs::write(dir.join("script"), "#!/bin/sh\n").unwrap();
         fs::write(dir.join("text"), "text").unwrap();
         fs::copy("/bin/true", dir.join("below/one.test")).unwrap();
         fs::copy("/bin/true", dir.join("library.so")).unwrap();
-        assert_eq!(executables(&dir, &[]).unwrap(), [dir.join("below/one.test")]);
+        assert_eq!(executables(dir, &[]).unwrap(), [dir.join("below/one.test")]);
         fs::copy("/bin/false", dir.join("two.test")).unwrap();
-        assert_eq!(executables(&dir, &["two.test"]).unwrap(), [dir.join("below/one.test")]);
-        assert!(executables(&dir, &["three"]).unwrap_err().to_string().contains("--skip three"));
+        assert_eq!(executables(dir, &["two.test"]).unwrap(), [dir.join("below/one.test")]);
+        assert!(executables(dir, &["three"]).unwrap_err().to_string().contains("--skip three"));
         let limit = Duration::from_secs(60);
-        let suite = Suite { dir: dir.clone(), tests: Vec::new(), prefix: &[], limit, jobs: 1 };
-        let ending = |name: &str| ending(&suite, &dir.join(name), &[], &dir).unwrap();
+        let suite = Suite { dir: dir.to_owned(), tests: Vec::new(), prefix: &[], limit, jobs: 1 };
+        let ending = |name: &str| ending(&suite, &dir.join(name), &[], dir).unwrap();
         assert_eq!(ending("below/one.test"), "exit code 0");
         assert_eq!(ending("two.test"), "exit code 1");
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
