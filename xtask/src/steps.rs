@@ -1,14 +1,17 @@
 //! The steps of a command: each is run, timed, and noted for the table at the end.
 
+use crate::tools::help;
+use crate::workspace::Workspace;
 use anyhow::Context;
 use std::collections::BTreeSet;
+use std::env;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use xshell::Cmd;
+use xshell::{Cmd, Shell};
 
 /// A step that did not pass: its name and the command line that repeats it.
 #[derive(Debug)]
@@ -148,7 +151,7 @@ impl Steps {
     }
 
     /// Prints what was done, and how many tests the steps reported.
-    pub fn print_table(&self) {
+    fn print_table(&self) {
         if self.done.is_empty() {
             return;
         }
@@ -166,14 +169,36 @@ impl Steps {
     }
 }
 
-/// Ends a program: prints the table of `steps` and the error of `result`. Exit code 0: all steps
-/// passed. 1: a step failed, which is a fault of the repository. 2: a tool is missing, or the
-/// command line is wrong.
-pub fn exit(program: &str, result: &anyhow::Result<()>, steps: &Steps) -> ExitCode {
+/// The program `cargo PROGRAM` with these flags and this help. Runs a command in the workspace, and
+/// prints the table of its steps and the error. Exit code 0: all steps passed. 1: a step failed,
+/// which is a fault of the repository. 2: a tool is missing, or the command line is wrong.
+pub fn main<F>(
+    program: &str,
+    flags: xflags::Result<F>,
+    all: &str,
+    run: impl FnOnce(F, &Shell, &Workspace, &mut Steps) -> anyhow::Result<()>,
+) -> ExitCode {
+    let flags = match flags {
+        Ok(flags) => flags,
+        Err(error) if error.is_help() => {
+            print!("{}", help(program, &env::args().nth(1).unwrap_or_default(), all));
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("{program}: {error}; `cargo {program} --help` lists the commands and their options");
+            return ExitCode::from(2);
+        }
+    };
+    let mut steps = Steps::default();
+    let result = Shell::new().map_err(Into::into).and_then(|shell| {
+        let workspace = Workspace::load()?;
+        shell.change_dir(&workspace.root);
+        run(flags, &shell, &workspace, &mut steps)
+    });
     steps.print_table();
     let Err(error) = result else { return ExitCode::SUCCESS };
     eprintln!("{program}: {error:#}");
-    ExitCode::from(exit_code(error))
+    ExitCode::from(exit_code(&error))
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {

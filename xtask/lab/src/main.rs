@@ -13,44 +13,25 @@ mod real;
 mod suites;
 
 use crate::flags::{Lab, LabCmd};
-use std::env;
 use std::process::ExitCode;
 use xshell::{Shell, cmd};
-use xtask::steps::{Steps, exit};
-use xtask::tools::help;
+use xtask::steps::{self, Steps};
 use xtask::workspace::Workspace;
 
 fn main() -> ExitCode {
-    let command = env::args().nth(1).unwrap_or_default();
-    let flags = match Lab::from_env() {
-        Ok(flags) => flags,
-        Err(error) if error.is_help() => {
-            print!("{}", help("lab", &command, flags::all()));
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            eprintln!("lab: {error}; `cargo lab --help` lists the commands and their options");
-            return ExitCode::from(2);
-        }
-    };
-    let mut steps = Steps::default();
-    let result = run(flags.subcommand, &mut steps);
-    exit("lab", &result, &steps)
+    steps::main("lab", Lab::from_env(), flags::all(), run)
 }
 
-fn run(command: LabCmd, steps: &mut Steps) -> anyhow::Result<()> {
-    let shell = Shell::new()?;
-    let workspace = Workspace::load()?;
-    shell.change_dir(&workspace.root);
-    match command {
-        LabCmd::Test(_) => test(&shell, steps),
-        LabCmd::Picture(_) => picture::run(&workspace, steps),
-        LabCmd::Page(_) => page::run(&shell, &workspace, steps),
-        LabCmd::Litmus(flags) => litmus::run(&flags, &shell, &workspace, steps),
-        LabCmd::Long(flags) => long::run(&flags, &workspace, steps),
-        LabCmd::Machines(flags) => machines::run(&flags, &workspace, steps),
-        LabCmd::Real(flags) => real::run(&flags, &shell, &workspace, steps),
-        LabCmd::Suites(flags) => suites::run(&flags, &workspace, steps),
+fn run(flags: Lab, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    match flags.subcommand {
+        LabCmd::Test(_) => test(shell, steps),
+        LabCmd::Picture(_) => picture::run(workspace, steps),
+        LabCmd::Page(_) => page::run(shell, workspace, steps),
+        LabCmd::Litmus(flags) => litmus::run(&flags, shell, workspace, steps),
+        LabCmd::Long(flags) => long::run(&flags, workspace, steps),
+        LabCmd::Machines(flags) => machines::run(&flags, workspace, steps),
+        LabCmd::Real(flags) => real::run(&flags, shell, workspace, steps),
+        LabCmd::Suites(flags) => suites::run(&flags, workspace, steps),
     }
 }
 
