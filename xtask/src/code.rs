@@ -276,21 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_a_package_that_is_not_published_counts_too() {
-        let dir = std::env::temp_dir().join(format!("ulocks-private-{}", std::process::id()));
-        fs::create_dir_all(dir.join("src")).unwrap();
-        let code = |text: &str| {
-            fs::write(dir.join("src/lib.rs"), text).unwrap();
-            let manifest = Manifest::parse("[package]\npublish = false\n").unwrap();
-            let package = Package { name: "face".into(), manifest, dir: dir.clone() };
-            let workspace = Workspace { root: dir.clone(), packages: vec![package] };
-            Codes::load(&workspace).unwrap().of("face").to_owned()
-        };
-        assert_ne!(code("fn f() {}"), code("fn g() {}"));
-        fs::remove_dir_all(dir).unwrap();
-    }
-
-    #[test]
     fn a_package_has_the_code_of_what_it_needs_without_tools_and_tests() {
         let dir = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
@@ -307,8 +292,13 @@ mod tests {
         };
         let uses = "[dependencies]\ncore.workspace = true\nulocks-vm.workspace = true\n\
                     [dev-dependencies]\nbeside.workspace = true\n";
-        let packages =
-            vec![package("lock", uses), package("core", ""), package("ulocks-vm", ""), package("beside", "")];
+        let private = "[package]\npublish = false\n";
+        let packages = vec![
+            package("lock", uses),
+            package("core", private),
+            package("ulocks-vm", ""),
+            package("beside", ""),
+        ];
         let workspace = Workspace { root: dir.path().to_owned(), packages };
         let code = || Codes::load(&workspace).unwrap().of("lock").to_owned();
         let before = code();
