@@ -218,7 +218,7 @@ const TABLE: &[(&str, fn())] = &[
     ("a child of a fork", || {
         static A: Mutex<u32> = Mutex::new(0);
         *A.lock() += 1;
-        Child::runs(|| assert!(*A.lock() == 1 && held().locks().is_empty())).ends();
+        in_child(|| assert!(*A.lock() == 1 && held().locks().is_empty()));
     }),
     ("many threads on a few locks", || {
         let locks = [(); 3].map(|()| Mutex::new(0_u64));

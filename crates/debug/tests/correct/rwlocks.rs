@@ -211,11 +211,10 @@ pub const TABLE: &[(&str, fn())] = &[
     ("a child of a fork, with readers", || {
         static A: RwLock<u32> = RwLock::new(0);
         drop(A.read());
-        Child::runs(|| {
+        crate::in_child(|| {
             *A.write() += 1;
             assert!(*A.read() == 1 && held().locks().is_empty() && waiters().is_empty());
-        })
-        .ends();
+        });
     }),
     ("many threads that read, write and upgrade", || {
         let (lock, log) = (RwLock::new(0_u64), Mutex::new(0_u64));
