@@ -5,6 +5,7 @@ mod choice;
 mod condvar;
 mod fork;
 mod glibc;
+mod holds;
 mod mutex;
 mod old;
 mod rwlock;

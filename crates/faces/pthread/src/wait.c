@@ -70,8 +70,8 @@ int ulocks_relay_wait(void *relay, int (*call)(void *relay), void (*end)(void *r
 	return result;
 }
 
-/* The read locks of the calling thread: `Holds` of rwlock.rs. The model of thread-local storage is
- * the one that needs no call; a library that is loaded at start has room for it. rwlock.rs reads
+/* The read locks of the calling thread: `Holds` of holds.rs. The model of thread-local storage is
+ * the one that needs no call; a library that is loaded at start has room for it. holds.rs reads
  * the variable itself on x86-64. */
 struct ulocks_holds {
 	const void *one;

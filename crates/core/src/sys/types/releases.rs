@@ -36,8 +36,8 @@ impl Releases {
         count >= n
     }
 
-    /// What was remembered of the lock at `address`: the word that the thread left there when it was
-    /// active alone. Else zero.
+    /// What was remembered of the lock at `address`: the word that the thread left there when it
+    /// was active alone. Else zero.
     #[inline]
     pub(crate) fn left(&self, address: usize) -> usize {
         if self.alone.get() == address { self.left.get() } else { 0 }
