@@ -1,4 +1,5 @@
-//! The read locks of each thread, for a child that it may fork: only these readers are in the child.
+//! The read locks of each thread, for a child that it may fork: only these readers are in the
+//! child.
 
 use crate::rwlock::RwLock;
 
