@@ -253,8 +253,8 @@ pub unsafe extern "C" fn sigset(number: c_int, handler: usize) -> usize {
     unsafe { signal::set_and_let_in(number, handler) }
 }
 
-/// At the exit of the process, its adjustments are applied. A process that ends otherwise leaves
-/// that to the others.
+/// At the exit of a process with one thread, its adjustments are applied. One that has others, or
+/// ends otherwise, leaves that to other processes.
 extern "C" fn at_exit() {
     arrays::leave_process();
 }
