@@ -28,6 +28,7 @@ use crate::lock::OWNER_DIED;
 use crate::registry::{self, Registry};
 use crate::signal::HeldBack;
 use crate::sys::{self, Answer, File};
+use crate::undo;
 use core::ptr::null_mut;
 use ulocks_core::robust::Token;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -251,7 +252,7 @@ pub fn scavenge(registry: &'static Registry) {
 fn give_up(registry: &'static Registry, index: usize, identity: u64) {
     let process = &registry.processes[index];
     let has_undo = process.rows.load(Relaxed) != 0;
-    if has_undo && !crate::undo::apply_everywhere(registry, index, identity) {
+    if has_undo && !undo::apply_everywhere(registry, index, identity) {
         return; // An array that this process may not open: another process frees the slot.
     }
     let Ok(section) = registry.enter() else { return };
@@ -278,10 +279,13 @@ pub fn leave() {
     }
     let _ = crate::sleep::end_interrupted();
     let (Some(slot), Ok(registry)) = (mine(), registry::get()) else { return };
-    // A process without adjustments opens no file that it has not used.
     let owes = registry.processes[slot.index].rows.load(Relaxed) != 0;
     if owes && Stat::of(number).is_ok_and(|stat| stat.threads == 1) {
-        crate::undo::apply_everywhere(registry, slot.index, slot.identity);
+        if slot.epoch == 0 {
+            crate::array::all_mapped().for_each(|array| undo::give_back(array, slot.index, slot.identity));
+        } else {
+            undo::apply_everywhere(registry, slot.index, slot.identity); // And what it used before `execve`.
+        }
     }
 }
 

@@ -27,27 +27,31 @@ pub fn mapped(id: u32) -> Option<&'static Array> {
     Some(unsafe { &*array }).filter(|array| array.id == id)
 }
 
+/// All arrays that the process has mapped, also those that are removed.
+pub fn all_mapped() -> impl Iterator<Item = &'static Array> {
+    // SAFETY: arrays live for ever.
+    let first = unsafe { ALL.load(Acquire).as_ref() };
+    // SAFETY: as above.
+    core::iter::successors(first, |array| unsafe { array.next.load(Acquire).as_ref() })
+}
+
 /// Makes the array blank that has `address` in its mapping, from that page on, for it has lost its
 /// file there. Whether there is such an array.
 pub fn lose(address: usize) -> bool {
-    let mut next = ALL.load(Acquire);
-    while !next.is_null() {
-        // SAFETY: arrays live for ever.
-        let array = unsafe { &*next };
+    let has_address = |array: &&Array| {
         let start = array.base as usize;
-        if (start..start + array.layout.bytes).contains(&address) {
-            let first = array.contents.swap(LOST, AcqRel) != LOST;
-            let entry = &TABLE[array.id as usize % ARRAYS];
-            let _ = entry.compare_exchange(next, null_mut(), AcqRel, Acquire); // Invariant 3.
-            let is_blank = array.blank_from(address - start).is_ok();
-            if first && is_blank {
-                complain(array.id);
-            }
-            return is_blank;
-        }
-        next = array.next.load(Acquire);
+        (start..start + array.layout.bytes).contains(&address)
+    };
+    let Some(array) = all_mapped().find(has_address) else { return false };
+    let first = array.contents.swap(LOST, AcqRel) != LOST;
+    let entry = &TABLE[array.id as usize % ARRAYS];
+    let me = core::ptr::from_ref(array).cast_mut();
+    let _ = entry.compare_exchange(me, null_mut(), AcqRel, Acquire); // Invariant 3.
+    let is_blank = array.blank_from(address - array.base as usize).is_ok();
+    if first && is_blank {
+        complain(array.id);
     }
-    false
+    is_blank
 }
 
 /// The array with this id. No lock is held.

@@ -55,13 +55,14 @@ fn a_file_that_is_too_short_is_refused() {
     }
 }
 
-/// It has slept, so it has a slot, but nothing to give back.
+/// One has slept, so it has a slot, but nothing to give back; the other has, in an array of its own.
 #[test]
-fn a_process_without_adjustments_opens_no_file_at_its_end() {
+fn a_process_opens_no_file_at_its_end_that_it_has_not_used() {
     let damage = Damage::new("unused");
     fs::OpenOptions::new().write(true).open(&damage.file).unwrap().set_len(1).unwrap();
-    let said = printed(preloaded(&damage.program, &damage.arrays, true).arg("sleep"));
-    assert_eq!(said, format!("slept errno {}\n", libc::EAGAIN));
+    let says = |what| printed(preloaded(&damage.program, &damage.arrays, true).arg(what));
+    assert_eq!(says("sleep"), format!("slept errno {}\n", libc::EAGAIN));
+    assert_eq!(says("owe"), "owes 0\n");
 }
 
 #[test]

@@ -37,6 +37,10 @@ int main(int argc, char **argv)
         say("slept", semtimedop(id, &down, 1, &limit));
         return semctl(id, 0, IPC_RMID);
     }
+    if (argc > 1 && !strcmp(argv[1], "owe")) {
+        say("owes", semop(semget(IPC_PRIVATE, 1, 0600), ops, 1));
+        return 0;
+    }
     int result = semtimedop(0, ops, 4, &limit);
     if (result == 0)
         result = semtimedop(0, ops, 1, &limit);
