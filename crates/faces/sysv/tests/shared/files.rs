@@ -55,7 +55,8 @@ fn a_file_that_is_too_short_is_refused() {
     }
 }
 
-/// One has slept, so it has a slot, but nothing to give back; the other has, in an array of its own.
+/// One has slept, so it has a slot, but nothing to give back. The other owes, in an array of its
+/// own.
 #[test]
 fn a_process_opens_no_file_at_its_end_that_it_has_not_used() {
     let damage = Damage::new("unused");
