@@ -188,7 +188,7 @@ pub type MappedCalockGuard<'a, T, P = Private, I = Every> = api::MappedMutexGuar
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
 /// lock_api asks this of condition variables whose waits may end spuriously. These may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
-/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 30 us before it
 /// sleeps.
 pub type CalockCondvar = CalockCondvarWith<Private>;
 

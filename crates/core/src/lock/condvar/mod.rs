@@ -97,7 +97,7 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// the same moment.
 ///
 /// # Blocking
-/// A wait in one process spins first, for as long as the mutex says ([`RawMutex::CONDVAR_NS`]; 12
+/// A wait in one process spins first, for as long as the mutex says ([`RawMutex::CONDVAR_NS`]; 30
 /// us by default), and then sleeps in the kernel. At most three waiters spin at a time. After three
 /// failed spins in a row, waiters sleep at once, and about one wait in 29 tries again. The policy
 /// `NoSpin` never spins, and neither do waits between processes. The spin does not look at the

@@ -33,7 +33,7 @@ use ulocks_core::{Private, api, const_fn};
 /// once, or by a holder of the mutex.
 ///
 /// # Blocking
-/// A waiter in one process that is the only one spins first, for up to 12 us by default, and then
+/// A waiter in one process that is the only one spins first, for up to 30 us by default, and then
 /// sleeps in the kernel. After three spins in vain in a row waiters sleep at once, and about one
 /// wait in 29 tries again. The policy `NoSpin` never spins. The spin does not look at the deadline,
 /// so a timed wait may end that much later.

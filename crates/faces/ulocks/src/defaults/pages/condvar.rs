@@ -16,7 +16,7 @@ use ulocks_core::{api, lock_api};
 /// notified in their spins. The mutex decides which notified thread gets it first.
 ///
 /// # Blocking
-/// A waiter spins for up to 12 us, three of them at a time, and then sleeps in the kernel. It
+/// A waiter spins for up to 30 us, three of them at a time, and then sleeps in the kernel. It
 /// returns when it has the mutex again, however long that takes, also after a timeout. A
 /// notification never waits. It makes no system call if no thread waits, or if a waiter that spins
 /// takes it. If the mutex is held, it moves sleepers to the queue of the mutex, whose releases wake
