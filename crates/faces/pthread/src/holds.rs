@@ -6,10 +6,10 @@ use crate::rwlock::RwLock;
 /// The read locks of a thread, as `wait.c` declares them.
 #[repr(C)]
 pub struct Holds {
-    /// A lock that it reads once, or null: with one lock the list is not touched.
+    /// One read of a lock, or null: without another one the list is not touched.
     one: *const RwLock,
     count: u64,
-    entries: [Hold; 31],
+    entries: [Hold; 32],
 }
 
 #[derive(Clone, Copy)]

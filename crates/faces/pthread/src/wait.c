@@ -79,7 +79,7 @@ struct ulocks_holds {
 	struct {
 		const void *lock;
 		uint64_t depth;
-	} entries[31];
+	} entries[32];
 };
 
 __thread __attribute__((tls_model("initial-exec"))) struct ulocks_holds ulocks_holds;

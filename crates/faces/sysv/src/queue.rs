@@ -94,7 +94,7 @@ pub fn ring(array: &Array, group: u32, sleepers: u32) {
     }
 }
 
-/// (ring) of all that sleep, when the lock is released.
+/// (ring) of all that sleep, when the lock is released; of more than 16 groups, at once.
 pub fn ring_all(section: &mut Section) {
     queued(section.array).for_each(|(_, slot)| section.will_wake(slot));
 }

@@ -138,7 +138,7 @@ pub fn stat(id: i32, command: i32) -> Answer<(Status, i32)> {
     };
     let array = attach(id)?;
     if command != SEM_STAT_ANY && !access::allows(array, access::READ) {
-        return Err(libc::EACCES);
+        return array.unless_blank(Err(libc::EACCES));
     }
     if undo::has_suspects(array) {
         Section::enter(array)?.leave(); // What the dead owe.
@@ -179,7 +179,7 @@ fn find(id: i32, num: i32) -> Answer<(&'static Array, Option<u32>)> {
 fn get_one(id: i32, num: i32, command: i32) -> Answer {
     let (array, num) = find(id, num)?;
     if !access::allows(array, access::READ) {
-        return Err(libc::EACCES);
+        return array.unless_blank(Err(libc::EACCES));
     }
     let num = num.ok_or(libc::EINVAL)?;
     let word = array.look(num);
@@ -245,7 +245,7 @@ impl Drop for Values {
 unsafe fn get_all(id: i32, place: *mut u16) -> Answer {
     let array = attach(id as u32)?;
     if !access::allows(array, access::READ) {
-        return Err(libc::EACCES);
+        return array.unless_blank(Err(libc::EACCES));
     }
     let mut values = Values::new(array.nsems as usize)?;
     let section = Section::enter(array)?;
@@ -266,7 +266,7 @@ unsafe fn get_all(id: i32, place: *mut u16) -> Answer {
 unsafe fn set_all(id: i32, place: *const u16) -> Answer {
     let array = attach(id as u32)?;
     if !access::allows(array, access::WRITE) {
-        return Err(libc::EACCES);
+        return array.unless_blank(Err(libc::EACCES));
     }
     let mut values = Values::new(array.nsems as usize)?;
     // SAFETY: the caller's promise.
@@ -298,7 +298,7 @@ fn set_value(id: i32, num: i32, value: i32) -> Answer {
     };
     let num = num.ok_or(libc::EINVAL)?;
     if !access::allows(array, access::WRITE) {
-        return Err(libc::EACCES);
+        return array.unless_blank(Err(libc::EACCES));
     }
     let mut section = Section::enter(array)?;
     section.mark_one(num);
@@ -328,7 +328,7 @@ fn set(section: &mut Section, entries: usize) {
 fn administered(id: i32) -> Answer<&'static Array> {
     match attach(id as u32) {
         Err(libc::EACCES) => Err(libc::EPERM),
-        Ok(array) if !access::may_administer(array) => Err(libc::EPERM),
+        Ok(array) if !access::may_administer(array) => array.unless_blank(Err(libc::EPERM)),
         answer => answer,
     }
 }

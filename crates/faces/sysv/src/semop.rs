@@ -99,5 +99,5 @@ fn find(id: i32, ops: &[Op]) -> Answer<&'static Array> {
     if most >= array.nsems {
         return Err(libc::EFBIG);
     }
-    if access::check(array, alters) { Ok(array) } else { Err(libc::EACCES) }
+    if access::check(array, alters) { Ok(array) } else { array.unless_blank(Err(libc::EACCES)) }
 }

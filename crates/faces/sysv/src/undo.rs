@@ -97,7 +97,7 @@ pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
         apply(section, slot.index); // Invariant 1.
     }
     array.populate_row(slot.index)?;
-    let has_others = array.rows().nth(1).is_some(); // Whoever sleeps.
+    let has_others = array.rows().nth(1).is_some(); // A sleeper sees their rows then.
     begin(array, registry, slot, process::number());
     if !has_others {
         queue::ring_all(section); // The sleepers look more often from now on.

@@ -140,7 +140,7 @@
 //!    a node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses,
 //!    the process aborts.
 //! 9. A guess (`QueueMutex::guess`) is open. Beside `FREE` it has a candidate, and is owed to
-//!    nobody. So (take) leads from it, and (free) to it, whoever was to see that word.
+//!    nobody. So (take) leads from it, and (free) to it, whichever thread left that word.
 //!
 //! # Ordering
 //! - (free), (serve), (serve free) release; (take), (take as candidate) acquire: the word hands
@@ -286,9 +286,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// (take) at once; the word as it is if that failed.
     ///
-    /// Of a mutex whose word is as expected it is a compare-exchange, which tells the word. With
-    /// others' waiters it sets a bit and reads the word again. To read it first moves the line
-    /// twice: 0.7 of the rate (EPYC, 20 to 100 ns inside and outside).
+    /// Of a mutex whose word is as expected it is a compare-exchange, which tells the word. If that
+    /// is another, and not locked, it sets a bit and reads the word again. To read it first moves
+    /// the line twice: 0.7 of the rate (EPYC, 20 to 100 ns inside and outside).
     #[inline(always)]
     pub(super) fn take(&self) -> Result<(), State> {
         let free = self.guess();

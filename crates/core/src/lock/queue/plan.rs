@@ -178,7 +178,7 @@ impl Plan {
         self.mode.wait(mode.0, until)
     }
 
-    /// Notes a release past a waiter of the lock at `address`, after it. Its word is `word` since.
+    /// Notes a release past a waiter of the lock at `address`, after which its word was `word`.
     /// Calls the candidate if `calls`, or if solo mode ends.
     #[inline]
     fn note_release(&self, address: usize, word: State, calls: bool) {
@@ -266,8 +266,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// and a candidate is awake.
     #[inline]
     pub(super) fn note_release(address: usize, word: State, departs: bool) {
-        if R::ALWAYS_SOLO {
-            Plan::remember(address, word);
+        if R::ALWAYS_SOLO || word == State::FREE {
+            Plan::remember(address, word); // or forgets: nobody waits
         }
         if R::PLANNED
             && let Some(plan) = Plan::of(address)

@@ -110,7 +110,7 @@ impl TaskNode {
     /// The caller has answered `node`, which is that of a `TaskNode`, and was `Parked` before.
     pub(super) unsafe fn take_waker(node: *const Node, kind: Kind) -> Waker {
         // SAFETY: the node is the first field of a `TaskNode`, and the pointer was made from one to
-        // that. It lives until `TAKEN` is set (invariant 3).
+        // that, or has its exposed provenance. It lives until `TAKEN` is set (invariant 3).
         let this = unsafe { &*node.cast::<Self>() };
         this.node.look(); // acquires (publish waker)
         // SAFETY: invariant 1: the waker belongs to the thread that has answered.

@@ -66,13 +66,15 @@ impl State {
         self.has(LEAVERS)
     }
 
-    /// The newest node, or null.
+    /// The newest node, or null. A guess may have written a pointer that was made from a node which
+    /// had its place before, so this one is made anew. (Miri guesses nothing, and sees more so.)
     pub(super) fn newest(self) -> *const Node {
-        self.without(BITS).0
+        let node = self.without(BITS).0;
+        if cfg!(miri) { node } else { ptr::with_exposed_provenance(node.addr()) }
     }
 
     /// The same with `node` as the newest; null for an empty queue. Its provenance is exposed, for
-    /// [`State::guessed`].
+    /// [`State::newest`].
     pub(super) fn with_newest(self, node: *const Node) -> Self {
         node.expose_provenance();
         Self(node.cast_mut().map_addr(|address| address | (self.0.addr() & BITS)))
@@ -83,10 +85,9 @@ impl State {
         self.0.addr()
     }
 
-    /// The word of these bits and this address. If the node that was there is gone, it is a node
-    /// that has its place: the word with which it is compared has that one.
+    /// The word of these bits and this address.
     pub(super) fn guessed(bits: usize) -> Self {
-        Self(ptr::with_exposed_provenance_mut(bits))
+        Self(ptr::without_provenance_mut(bits))
     }
 
     pub(super) fn locked(self) -> Self {

@@ -1,4 +1,5 @@
-//! What a thread remembers of the locks it uses: advice, never needed to be right.
+//! What a thread remembers of the locks it uses: advice, but a word in it is open (invariant 9 of
+//! `queue/mutex.rs`).
 
 use core::cell::Cell;
 

@@ -56,7 +56,7 @@ use crate::sys::{Answer, Errno};
 use crate::word::Word;
 use core::ptr::null_mut;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64};
+use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64, fence};
 
 /// The process's view of a mapped array. It lives for ever; its mapping may be blank after the
 /// array is removed.
@@ -273,6 +273,7 @@ impl Array {
     /// # Errors
     /// As in `answer`; EINVAL if the array was removed meanwhile; EIO if it was lost.
     pub fn unless_blank<T>(&self, answer: Answer<T>) -> Answer<T> {
+        fence(Acquire); // Of what the caller has read nothing is younger than the word.
         match self.contents.load(Relaxed) {
             WHOLE => answer,
             BLANK => Err(libc::EINVAL),

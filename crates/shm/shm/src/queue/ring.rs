@@ -219,7 +219,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         may_pass: impl Fn() -> bool,
     ) -> Result<Held<'a, P>, Refused> {
         if !may_pass() && !matches!(patience, Patience::Never) && me.may_poll_for_any() {
-            let budget = spin::budget::<P::Scope>(P::Spin::CONDVAR_NS);
+            let budget = spin::budget::<P::Scope>(P::Spin::QUEUE_NS);
             spin::until(budget, || may_pass() || self.is_closed());
         }
         self.lock(me)
