@@ -66,7 +66,7 @@ pub enum HandOff {}
 #[derive(Debug)]
 pub struct Every<const NS: u64 = 10_000_000, A: Advice = Planned>(PhantomData<A>);
 
-/// What a model decides in place of the plan, on which no invariant rests.
+/// What a model decides in place of the plan, which is advice.
 #[doc(hidden)]
 pub trait Advice: Send + Sync + 'static {
     /// Whether solo mode never ends.

@@ -1,4 +1,5 @@
-/* Makes an array, or uses the array with the id 0, or sleeps in one of its own. Says what it got. */
+/* Makes an array, or uses the array with the id 0, or sleeps in one of its own. Says what it got.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
