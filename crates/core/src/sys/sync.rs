@@ -48,8 +48,8 @@ pub fn place_of(address: usize, places: usize) -> usize {
     (address as u64).wrapping_mul(GOLDEN).checked_shr(u64::BITS - places.ilog2()).unwrap_or(0) as usize
 }
 
-/// For a reader beside another one: whether this is the `n`-th such read of the calling thread, the
-/// `2n`-th, and so on; never in a model without time.
+/// Counts a read: whether it is the `n`-th of the calling thread, the `2n`-th, and so on; never in a
+/// model without time.
 #[doc(hidden)]
 #[inline]
 #[must_use]

@@ -1,13 +1,11 @@
 //! The read locks of each thread, for a child that it may fork: only these readers are in the
 //! child.
 
-use crate::rwlock::RwLock;
-
 /// The read locks of a thread, as `wait.c` declares them.
 #[repr(C)]
 pub struct Holds {
     /// One read of a lock, or null: without another one the list is not touched.
-    one: *const RwLock,
+    one: *const (),
     count: u64,
     entries: [Hold; 32],
 }
@@ -15,11 +13,10 @@ pub struct Holds {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Hold {
-    lock: *const RwLock,
+    lock: *const (),
     depth: u64,
 }
 
-#[allow(improper_ctypes)] // The C side does not look into the lock that an entry names.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe extern "C" {
     fn ulocks_holds_of_thread() -> *mut Holds;
@@ -57,18 +54,18 @@ impl Holds {
     }
 
     /// Where the lock is in the list.
-    fn find(&self, lock: *const RwLock) -> Option<usize> {
+    fn find(&self, lock: *const ()) -> Option<usize> {
         let count = (self.count as usize).min(self.entries.len());
         self.entries[..count].iter().position(|hold| hold.lock == lock)
     }
 
     #[inline(always)]
-    pub fn depth(&self, lock: *const RwLock) -> u64 {
+    pub fn depth(&self, lock: *const ()) -> u64 {
         u64::from(self.one == lock) + self.find(lock).map_or(0, |place| self.entries[place].depth)
     }
 
     #[inline(always)]
-    pub fn enter(&mut self, lock: *const RwLock) {
+    pub fn enter(&mut self, lock: *const ()) {
         if self.one.is_null() {
             self.one = lock;
         } else {
@@ -77,7 +74,7 @@ impl Holds {
     }
 
     #[cold]
-    fn enter_list(&mut self, lock: *const RwLock) {
+    fn enter_list(&mut self, lock: *const ()) {
         if let Some(place) = self.find(lock) {
             self.entries[place].depth += 1;
         } else if let Some(hold) = self.entries.get_mut(self.count as usize) {
@@ -88,7 +85,7 @@ impl Holds {
 
     /// Whether it had the lock.
     #[inline(always)]
-    pub fn leave(&mut self, lock: *const RwLock) -> bool {
+    pub fn leave(&mut self, lock: *const ()) -> bool {
         let is_one = self.one == lock;
         if is_one {
             self.one = core::ptr::null();
@@ -97,7 +94,7 @@ impl Holds {
     }
 
     #[cold]
-    fn leave_list(&mut self, lock: *const RwLock) -> bool {
+    fn leave_list(&mut self, lock: *const ()) -> bool {
         let Some(place) = self.find(lock) else { return false };
         self.entries[place].depth -= 1;
         if self.entries[place].depth == 0 {
@@ -113,7 +110,7 @@ impl Holds {
 
     /// The lock that was at this address is gone, with its reads.
     #[cold]
-    pub fn forget(&mut self, lock: *const RwLock) {
+    pub fn forget(&mut self, lock: *const ()) {
         if self.one == lock {
             self.one = core::ptr::null();
         }

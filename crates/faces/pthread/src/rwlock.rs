@@ -136,7 +136,7 @@ impl RwLock {
     fn read_at_once(&self) -> bool {
         let reads = self.is_ours_only() && self.lock.try_read().is_some();
         if reads {
-            Holds::mine().enter(self);
+            Holds::mine().enter(self.address().cast());
         }
         reads
     }
@@ -166,7 +166,7 @@ impl RwLock {
         // SAFETY: the caller's promise.
         let result = unsafe { self.acquire(choice, patience, || lock.try_read().is_some(), wait) };
         if result == 0 {
-            Holds::mine().enter(self);
+            Holds::mine().enter(self.address().cast());
         }
         result
     }
@@ -257,7 +257,7 @@ impl RwLock {
             self.writer.store(0, Relaxed);
             // SAFETY: this thread wrote its name when it had the lock as a writer.
             unsafe { self.lock.unlock_write(()) };
-        } else if Holds::mine().leave(self) || self.lock.is_locked() {
+        } else if Holds::mine().leave(self.address().cast()) || self.lock.is_locked() {
             // SAFETY: the caller of `pthread_rwlock_unlock` holds it, and is no writer.
             unsafe { self.lock.unlock_read(TOKEN) };
         }
@@ -285,7 +285,7 @@ impl RwLock {
             return;
         }
         fork::renew(&self.generation, || {
-            let depth = Holds::mine().depth(self);
+            let depth = Holds::mine().depth(self.address().cast());
             // Not by the lock's word: a writer that waits for readers has shut out others there.
             let is_written = self.writer.load(Relaxed) != 0;
             let new = ulocks_core::initial!(Lock);

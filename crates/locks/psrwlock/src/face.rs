@@ -54,7 +54,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.begin(Access::Read(token.index));
         match self.at_slot::<C>() {
             Some(at_slot) => token = at_slot,
-            None => _ = self.read_at(token.index.into(), None),
+            None => self.read_for_ever(token.index.into()),
         }
         self.enter_table(Access::Read(token.index), at);
         token
@@ -72,7 +72,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let has_slots = Self::is_bulk(index.into()) && Self::rows_are_lent();
         let slot = if has_slots { self.read_at_row() } else { None };
         if slot.is_none() {
-            self.read_at(index.into(), None);
+            self.read_for_ever(index.into());
         }
         if is_in_table {
             self.enter_table(Access::Read(index), at);
@@ -259,7 +259,7 @@ unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
     fn write(&self) {
         self.check(Access::Write, Location::caller());
         self.begin(Access::Write);
-        self.write_at(None);
+        self.write_for_ever();
         self.enter_table(Access::Write, Location::caller());
     }
 

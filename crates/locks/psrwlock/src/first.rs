@@ -40,6 +40,17 @@ impl<D: Configuration> RawPsRwLock<D> {
         Self::LAYOUT.admits(was, index) || (Self::READERS_FIRST && Self::LAYOUT.joins(was))
     }
 
+    /// (depart) of the only reader of an idle lock, without a look before; or while an owner asks.
+    /// False if neither is so: nothing has happened then.
+    #[inline(always)]
+    pub(crate) fn depart_first(&self, index: u32) -> bool {
+        let only = Self::LAYOUT.one(index);
+        match self.state.compare_exchange(only, State::UNLOCKED.0, Release, Relaxed) {
+            Ok(_) => true,
+            Err(was) => State(was).is_asked() && self.depart_asked(index),
+        }
+    }
+
     /// (depart) while an owner asks, and (close asked) if this is the last reader. False if other
     /// threads have changed the word each time, or no owner asks any more: nothing has happened
     /// then.

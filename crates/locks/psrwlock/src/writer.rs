@@ -3,6 +3,7 @@
 
 use crate::configuration::Configuration;
 use crate::raw::{PolicyOf, RawPsRwLock, Wait};
+use crate::rows::Seen;
 use crate::word::{Layout, OWNER, Queues, State, WRITERS};
 use core::time::Duration;
 use ulocks_core::futex::{Bits, SHORT_SLEEP, Waited};
@@ -37,11 +38,20 @@ impl<D: Configuration> RawPsRwLock<D> {
         written
     }
 
+    /// The same for as long as it takes; as `read_for_ever`.
+    #[inline(always)]
+    pub(crate) fn write_for_ever(&self) {
+        if !self.write_at_once() {
+            self.write_contended(None);
+        }
+        self.meter.ended(true);
+    }
+
     /// (close all) of a lock that no thread uses or waits for.
     #[inline(always)]
     pub(crate) fn write_at_once(&self) -> bool {
         // Looks before it masks handlers: an attempt may be one of very many.
-        if self.hint_has_row() || (Self::MASKS && self.look() != State::UNLOCKED) {
+        if Self::MASKS && self.look() != State::UNLOCKED {
             return false;
         }
         Self::raise();
@@ -49,11 +59,23 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !written {
             Self::lower();
         } else if self.row() != 0 {
-            // A reader has got the lock a row since the look.
-            self.give_up();
-            return false;
+            return self.keep_at_row();
         }
         written
+    }
+
+    /// The lock has a row, and all its classes are closed. Opens them if a reader is at a slot: the
+    /// other classes would wait for it, too.
+    #[cold]
+    fn keep_at_row(&self) -> bool {
+        let seen = Seen::default();
+        let is_empty = self.row_was_empty(&seen);
+        if is_empty {
+            self.attempted_at_row(&seen);
+        } else {
+            self.give_up();
+        }
+        is_empty
     }
 
     #[cold]
@@ -72,7 +94,9 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Acquires for writing if that needs no waiting.
     pub(crate) fn try_write_at(&self) -> bool {
-        let written = self.write_at_once() || self.try_write_owned();
+        // Where there are slots it looks at them first: it may be one of very many attempts, and each
+        // (close all) keeps readers out for a moment.
+        let written = (self.row() == 0 && self.write_at_once()) || self.try_write_owned();
         if written {
             self.meter.count(Event::Acquired);
         }

@@ -264,9 +264,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// Notes that the mutex at `address` was released past a waiter, and that its word was `word`
     /// then. The mutex may be gone. `departs`: that thread goes to wait on a condition variable,
     /// and a candidate is awake.
-    #[inline]
+    #[inline(never)]
     pub(super) fn note_release(address: usize, word: State, departs: bool) {
-        if R::ALWAYS_SOLO || word == State::FREE {
+        if R::ALWAYS_SOLO || R::PLANNED && word == State::FREE {
             Plan::remember(address, word); // or forgets: nobody waits
         }
         if R::PLANNED

@@ -171,6 +171,19 @@ mod tests {
         assert_eq!(mutex.state(), State::HELD, "it is owed to nobody");
     }
 
+    /// `libulocks_pthread` releases without a look, as a program may that releases twice.
+    #[test]
+    fn a_release_of_a_free_mutex_changes_nothing() {
+        for word in [State::FREE, State::FREE.awake(), State::FREE.queue_locked()] {
+            let mutex = QueueMutex::<Private, After>::new();
+            let mut seen = Seen { mutex: &mutex, word: State::FREE };
+            assert!(word == State::FREE || seen.change(word, Acquire));
+            // SAFETY: no thread holds it; this mutex allows that.
+            unsafe { mutex.unlock(()) };
+            assert_eq!(mutex.state(), word);
+        }
+    }
+
     /// A waiter has left, and is about to release the queue lock.
     #[test]
     fn a_free_mutex_whose_queue_is_locked_is_taken_though_no_time_is_left() {
