@@ -125,13 +125,14 @@ mod table {
     use crate::seen::thread::is_in_handler;
     use core::ptr;
     use std::collections::BTreeMap;
-    use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
+    use ulocks_core::sync::{AtomicUsize, Ordering::Relaxed};
     use ulocks_profile::counting::{ForkMutex, Once};
 
     /// By the address of a record and a time.
     pub(crate) static TABLE: ForkMutex<BTreeMap<(usize, u64), Stack>> = ForkMutex::new(BTreeMap::new());
-    /// Whether stacks were ever wanted.
-    static EVER: AtomicBool = AtomicBool::new(false);
+    /// How many stacks the table has; changed under its lock. A thread that has put one there sees
+    /// that, so it looks for what it has to drop.
+    static KEPT: AtomicUsize = AtomicUsize::new(0);
 
     /// Has reports show stacks beside the places, from now on and in all threads.
     ///
@@ -156,9 +157,6 @@ mod table {
     /// # drop(held);
     /// ```
     pub fn set_stacks(on: bool) {
-        if on {
-            EVER.store(true, Relaxed);
-        }
         want(STACKS, on);
     }
 
@@ -186,23 +184,27 @@ mod table {
     #[cold]
     pub(crate) fn keep(me: &Record, time: u64, place: Place) {
         if let Some(stack) = here(Some(place)) {
-            TABLE.lock().insert(key(me, time), stack);
+            let mut table = TABLE.lock();
+            table.insert(key(me, time), stack);
+            KEPT.store(table.len(), Relaxed);
         }
     }
 
     /// What the thread did at that time is over.
     #[cold]
     pub(crate) fn drop_at(me: &Record, time: u64) {
-        if EVER.load(Relaxed) && !me.is_handler() {
-            let stack = TABLE.lock().remove(&key(me, time));
-            // Not under the lock.
-            drop(stack);
+        if KEPT.load(Relaxed) > 0 && !me.is_handler() {
+            let mut table = TABLE.lock();
+            let stack = table.remove(&key(me, time));
+            KEPT.store(table.len(), Relaxed);
+            drop(table);
+            drop(stack); // not under the lock
         }
     }
 
     /// The stack of what a thread did at that time.
     pub(crate) fn of(record: &Record, time: u64) -> Option<Stack> {
-        if !EVER.load(Relaxed) || is_in_handler() {
+        if KEPT.load(Relaxed) == 0 || is_in_handler() {
             return None;
         }
         TABLE.lock().get(&key(record, time)).cloned()
