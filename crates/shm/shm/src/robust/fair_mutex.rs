@@ -147,7 +147,8 @@ impl<P: Policy<Scope = futex::Global>> RawFairMutex<P> {
     fn hand_over(&self, me: &Member<'_>) {
         self.word.fetch_or(CLEAN, Release); // (leave)
         // If the queue is corrupt, a later thread may still take the clean mutex.
-        if let Ok(mut section) = self.queue.enter(me, self) {
+        if let Ok(how) = self.queue.take(me) {
+            let mut section = self.queue.section(me, self, how);
             if Owner::of(self.word.load(Relaxed)) == Some(me.owner()) {
                 section.pass_on();
             } else {

@@ -128,7 +128,8 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRwLock<P, SLOTS> {
     pub(super) unsafe fn unlock_read(&self, me: &Member<'_>) {
         me.check_process();
         // If the queue is corrupt, no thread can acquire any more.
-        if let Ok(mut section) = self.queue.enter(me, self) {
+        if let Ok(how) = self.queue.take(me) {
+            let mut section = self.queue.section(me, self, how);
             self.forget_reader(me.owner());
             if self.reading.load(Relaxed) == 0 {
                 section.pass_on();
@@ -145,7 +146,8 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRwLock<P, SLOTS> {
         me.check_process();
         // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
         self.writer.fetch_or(CLEAN, Release); // (leave)
-        if let Ok(mut section) = self.queue.enter(me, self) {
+        if let Ok(how) = self.queue.take(me) {
+            let mut section = self.queue.section(me, self, how);
             self.writer.store(NO_OWNER, Relaxed);
             section.pass_on();
         }
@@ -160,7 +162,8 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRwLock<P, SLOTS> {
         me.check_process();
         // Mutant: Release -> Relaxed: as in `unlock_write`.
         self.writer.fetch_or(CLEAN, Release); // (leave)
-        if let Ok(mut section) = self.queue.enter(me, self) {
+        if let Ok(how) = self.queue.take(me) {
+            let mut section = self.queue.section(me, self, how);
             self.note_reader(me.owner());
             self.writer.store(NO_OWNER, Relaxed);
             section.pass_on();

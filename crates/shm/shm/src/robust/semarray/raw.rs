@@ -114,6 +114,23 @@ struct Journal<const OPS: usize> {
     entries: [[AtomicU32; 3]; OPS],
 }
 
+/// An operation that is asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// The index of the semaphore, and flags.
+    first: u32,
+    change: i64,
+}
+
+impl Asked {
+    #[inline]
+    fn new(op: &Op, undo: bool) -> Self {
+        let flags = [(op.is_no_wait(), NO_WAIT), (op.is_wait_zero(), WAIT_ZERO), (undo, UNDO)];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+        Self { first: op.index() as u32 | flags, change: op.change() }
+    }
+}
+
 /// What becomes of one semaphore.
 #[derive(Clone, Copy, Default)]
 struct Change {
@@ -129,8 +146,8 @@ struct Changes<const OPS: usize> {
 }
 
 /// What an evaluation says.
-enum Verdict<const OPS: usize> {
-    Proceeds(Changes<OPS>),
+enum Verdict {
+    Proceeds,
     Waits,
     Fails(u32),
 }
@@ -232,24 +249,37 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         let Some(row) = self.rows.get(me.slot()) else {
             return Err(SemError::Refused(Refused::NoRoom { slot: me.slot(), room: SLOTS }));
         };
-        let section = self.queue.enter(me, self)?;
+        let how = self.queue.take(me)?;
+        let mut section = self.queue.section(me, self, how);
         // Invariant 2.
         if let Some(gone) = self.holder(me.slot()).filter(|owner| *owner != me.owner()) {
             self.reap(gone);
         }
-        row.outcome.store(outcome::NONE, Relaxed); // invariant 4
         row.process.store(me.process(), Relaxed);
-        for (place, op) in row.ops.iter().zip(ops) {
-            let flags = [(op.is_no_wait(), NO_WAIT), (op.is_wait_zero(), WAIT_ZERO), (undo, UNDO)];
-            let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
-            place[0].store(op.index() as u32 | flags, Relaxed);
-            place[1].store((op.change() as i32).cast_unsigned(), Relaxed);
+        let asked = ops.iter().map(|op| Asked::new(op, undo));
+        // Without a request that others see: mostly it need not wait.
+        let verdict = self.try_perform(me.owner(), row, asked.clone());
+        if !matches!(verdict, Verdict::Waits) {
+            section.settle_own();
+            return Self::ended(verdict);
+        }
+        row.outcome.store(outcome::NONE, Relaxed); // invariant 4
+        for (place, asked) in row.ops.iter().zip(asked) {
+            place[0].store(asked.first, Relaxed);
+            place[1].store((asked.change as i32).cast_unsigned(), Relaxed);
         }
         row.number.store(ops.len() as u32, Relaxed);
         self.queue.acquire_in(section, 0, patience)?;
-        match row.outcome.load(Relaxed) {
-            outcome::WOULD_BLOCK => Err(SemError::WouldBlock),
-            outcome::LIMIT => Err(SemError::Limit),
+        Self::ended(match row.outcome.load(Relaxed) {
+            outcome::DONE => Verdict::Proceeds,
+            why => Verdict::Fails(why),
+        })
+    }
+
+    fn ended(verdict: Verdict) -> Result<(), SemError> {
+        match verdict {
+            Verdict::Fails(outcome::WOULD_BLOCK) => Err(SemError::WouldBlock),
+            Verdict::Fails(outcome::LIMIT) => Err(SemError::Limit),
             _ => Ok(()),
         }
     }
@@ -283,7 +313,8 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     pub(super) unsafe fn give_back(&self, me: &Member<'_>, ops: &[Op], sets: Option<u32>) {
         let Some(row) = self.rows.get(me.slot()) else { return };
         // If the queue is corrupt, no thread can acquire any more.
-        let Ok(mut section) = self.queue.enter(me, self) else { return };
+        let Ok(how) = self.queue.take(me) else { return };
+        let mut section = self.queue.section(me, self, how);
         let mut changes = Changes::<OPS>::new();
         for op in ops {
             let change = changes.of(op.index(), || self.now(row, op.index()));
@@ -383,12 +414,21 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         Change { index, value, undo: signed(&row.undo[index]) }
     }
 
-    /// Whether the operations of `row` can be performed, and what they change.
-    fn evaluate(&self, row: &Row<SEMS, OPS>) -> Verdict<OPS> {
-        let mut changes = Changes::new();
+    /// What the thread of the row asks for.
+    fn asked(row: &Row<SEMS, OPS>) -> impl Iterator<Item = Asked> {
         let number = (row.number.load(Relaxed) as usize).min(OPS);
-        for op in &row.ops[..number] {
-            let (first, by) = (op[0].load(Relaxed), signed(&op[1]));
+        row.ops[..number].iter().map(|op| Asked { first: op[0].load(Relaxed), change: signed(&op[1]) })
+    }
+
+    /// Whether what is asked for can be performed, and what it `changes`.
+    #[inline]
+    fn evaluate(
+        &self,
+        row: &Row<SEMS, OPS>,
+        asked: impl Iterator<Item = Asked>,
+        changes: &mut Changes<OPS>,
+    ) -> Verdict {
+        for Asked { first, change: by } in asked {
             let index = (first & INDEX) as usize;
             if index >= SEMS {
                 return Verdict::Fails(outcome::LIMIT);
@@ -407,7 +447,19 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
                 return Verdict::Fails(outcome::LIMIT);
             }
         }
-        Verdict::Proceeds(changes)
+        Verdict::Proceeds
+    }
+
+    /// Performs what is asked for, if that is possible.
+    #[inline]
+    fn try_perform(&self, owner: Owner, row: &Row<SEMS, OPS>, asked: impl Iterator<Item = Asked>) -> Verdict {
+        let mut changes = Changes::new();
+        let verdict = self.evaluate(row, asked, &mut changes);
+        if matches!(verdict, Verdict::Proceeds) {
+            row.sets.store(self.sets.load(Relaxed), Relaxed);
+            self.make(owner, outcome::DONE, &changes);
+        }
+        verdict
     }
 
     /// (journal), (commit), then the rest.
@@ -474,7 +526,8 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
 
     fn would_grant(&self, owner: Owner) -> bool {
         let Some(row) = self.rows.get(owner.slot()) else { return false };
-        row.outcome.load(Relaxed) != outcome::NONE || !matches!(self.evaluate(row), Verdict::Waits)
+        let evaluate = || self.evaluate(row, Self::asked(row), &mut Changes::new());
+        row.outcome.load(Relaxed) != outcome::NONE || !matches!(evaluate(), Verdict::Waits)
     }
 
     fn grant(&self, owner: Owner, _want: u32) -> bool {
@@ -482,13 +535,10 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         if row.outcome.load(Relaxed) != outcome::NONE {
             return true; // Another thread has died after it, and before it said so.
         }
-        match self.evaluate(row) {
+        match self.try_perform(owner, row, Self::asked(row)) {
             Verdict::Waits => return false,
             Verdict::Fails(why) => row.outcome.store(why, Relaxed),
-            Verdict::Proceeds(changes) => {
-                row.sets.store(self.sets.load(Relaxed), Relaxed);
-                self.make(owner, outcome::DONE, &changes);
-            }
+            Verdict::Proceeds => {}
         }
         true
     }
