@@ -6,7 +6,6 @@
 //! interface hold one from their first line to their last.
 
 use core::fmt;
-use core::marker::PhantomData;
 
 /// Where the calling thread keeps its `errno`: valid for its reads and writes while it runs.
 #[inline]
@@ -48,17 +47,18 @@ impl fmt::Debug for Errno {
 #[derive(Debug)]
 #[must_use = "errno is restored when the guard is dropped, which is at once"]
 pub struct Guard {
+    /// The thread's `errno`: the guard is not `Send`.
+    errno: *mut i32,
     saved: i32,
-    /// `errno` belongs to a thread, and so does the guard.
-    not_send: PhantomData<*const ()>,
 }
 
 impl Guard {
     /// Remembers the thread's `errno`.
     #[inline]
     pub fn new() -> Self {
+        let errno = location();
         // SAFETY: the address is valid for reads by this thread.
-        Self { saved: unsafe { *location() }, not_send: PhantomData }
+        Self { errno, saved: unsafe { *errno } }
     }
 }
 
@@ -73,6 +73,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // SAFETY: the address is valid for writes by this thread, which is the one that made the
         // guard because the guard is not `Send`.
-        unsafe { *location() = self.saved };
+        unsafe { *self.errno = self.saved };
     }
 }
