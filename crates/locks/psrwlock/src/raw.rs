@@ -343,15 +343,20 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// As [`read_at`](Self::read_at), for as long as it takes.
-    ///
-    /// Not by that: the deadline would be stored before the read-modify-write, for a call that
-    /// seldom comes. A store there costs a sixth of a pair.
     #[inline(always)]
     pub(crate) fn read_for_ever(&self, index: u32) {
         if let Err(was) = self.arrive_at(index, None) {
-            self.read_contended(index, was, None);
+            self.wait_to_read(index, was);
         }
         self.meter.ended(true);
+    }
+
+    /// Apart from its caller: there the compiler stores the deadline before the read-modify-write. A
+    /// store in that place costs a sixth of a pair.
+    #[cold]
+    #[inline(never)]
+    fn wait_to_read(&self, index: u32, was: State) {
+        self.read_contended(index, was, None);
     }
 
     /// (attempt): as [`read_at`](Self::read_at), without waiting and without a trace if it fails.

@@ -38,13 +38,20 @@ impl<D: Configuration> RawPsRwLock<D> {
         written
     }
 
-    /// The same for as long as it takes; as `read_for_ever`.
+    /// The same for as long as it takes.
     #[inline(always)]
     pub(crate) fn write_for_ever(&self) {
         if !self.write_at_once() {
-            self.write_contended(None);
+            self.wait_to_write();
         }
         self.meter.ended(true);
+    }
+
+    /// Apart from its caller, as `wait_to_read`.
+    #[cold]
+    #[inline(never)]
+    fn wait_to_write(&self) {
+        self.write_contended(None);
     }
 
     /// (close all) of a lock that no thread uses or waits for.
