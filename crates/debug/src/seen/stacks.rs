@@ -131,7 +131,7 @@ mod table {
     /// By the address of a record and a time.
     pub(crate) static TABLE: ForkMutex<BTreeMap<(usize, u64), Stack>> = ForkMutex::new(BTreeMap::new());
     /// How many stacks the table has; changed under its lock. A thread that has put one there sees
-    /// that, so it looks for what it has to drop.
+    /// that, and so looks for what it has to drop. Another thread may overlook a new one.
     static KEPT: AtomicUsize = AtomicUsize::new(0);
 
     /// Has reports show stacks beside the places, from now on and in all threads.

@@ -274,8 +274,8 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// (arrive). The reader is counted in any case; `Ok` if it is inside.
     #[inline(always)]
     fn arrive(&self, index: u32) -> Result<(), State> {
-        // Counted before the addition, beside the look for rows. Loads that follow a
-        // read-modify-write, and precede the next one, take their time beside that of both.
+        // The read is counted before the addition, beside the look for rows. What is loaded after a
+        // read-modify-write, and before the next one, takes its time beside that of both.
         let asks = Self::HAS_ROWS && index == 0 && (D::Readers::EAGER || sync::is_nth_read(PERIOD));
         let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Acquire));
         interruption_point();

@@ -22,10 +22,9 @@
 //!   finds the row that the lock has then. If the number is the same, the reader is counted in that
 //!   row. The lock got it by a step that is Release, too: so the reader comes after each writer
 //!   that did not look at the row.
-//! - (close all) closes all classes at once. So the writer reads the second word after it. If the
-//!   lock has a row, it makes its fence, and looks at the slots. It stays if each is at zero.
-//!   Otherwise it opens the classes again, and sifts: readers of higher classes would wait for those
-//!   at slots.
+//! - (close all), where the class is not closed first, is for locks without a row. The hint may not
+//!   know the row. So the writer reads the second word after (close all), and sifts if there is a
+//!   row.
 //!
 //! A departing reader touches the row last, and not the lock. The row says whether an owner waits,
 //! and the owner sleeps there. So a reader in a wrong row, too, wakes the owner that it delays.
@@ -362,7 +361,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         (ptr::from_ref(self).addr() as u32) << 1 & !0xF | u32::from(number)
     }
 
-    /// Whether any lock has a row, and this one can have one.
+    /// Whether any lock has a row, and this one can have one: one load is enough where none has.
     #[inline(always)]
     pub(crate) fn rows_are_lent() -> bool {
         Self::HAS_ROWS && LENT.load(Relaxed) != NONE_LENT
@@ -371,9 +370,28 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// The number of the lock's row as far as is known without a look at the lock, or zero.
     #[inline(always)]
     fn hinted(&self) -> u8 {
+        if !Self::rows_are_lent() {
+            return 0;
+        }
         let hint = self.hint().row.load(Relaxed);
         let number = hint as u8 & 0xF;
         if hint == self.hint_of(number) { number } else { 0 }
+    }
+
+    /// Whether the lock has a row, as far as the hint knows.
+    #[inline(always)]
+    pub(crate) fn hint_has_row(&self) -> bool {
+        let number = self.hinted();
+        number != 0 && self.has_hinted(number)
+    }
+
+    #[cold]
+    fn has_hinted(&self, number: u8) -> bool {
+        let has = self.row() == number;
+        if !has {
+            self.take_hint_back(number);
+        }
+        has
     }
 
     /// The lock does not have the row of its hint: that is a lock's that was at this place, and was

@@ -3,7 +3,6 @@
 
 use crate::configuration::Configuration;
 use crate::raw::{PolicyOf, RawPsRwLock, Wait};
-use crate::rows::Seen;
 use crate::word::{Layout, OWNER, Queues, State, WRITERS};
 use core::time::Duration;
 use ulocks_core::futex::{Bits, SHORT_SLEEP, Waited};
@@ -58,7 +57,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     #[inline(always)]
     pub(crate) fn write_at_once(&self) -> bool {
         // Looks before it masks handlers: an attempt may be one of very many.
-        if Self::MASKS && self.look() != State::UNLOCKED {
+        if self.hint_has_row() || (Self::MASKS && self.look() != State::UNLOCKED) {
             return false;
         }
         Self::raise();
@@ -66,23 +65,11 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !written {
             Self::lower();
         } else if self.row() != 0 {
-            return self.keep_at_row();
+            // A reader has got the lock a row since the look.
+            self.give_up();
+            return false;
         }
         written
-    }
-
-    /// The lock has a row, and all its classes are closed. Opens them if a reader is at a slot: the
-    /// other classes would wait for it, too.
-    #[cold]
-    fn keep_at_row(&self) -> bool {
-        let seen = Seen::default();
-        let is_empty = self.row_was_empty(&seen);
-        if is_empty {
-            self.attempted_at_row(&seen);
-        } else {
-            self.give_up();
-        }
-        is_empty
     }
 
     #[cold]
@@ -101,9 +88,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Acquires for writing if that needs no waiting.
     pub(crate) fn try_write_at(&self) -> bool {
-        // Where there are slots it looks at them first: it may be one of very many attempts, and each
-        // (close all) keeps readers out for a moment.
-        let written = (self.row() == 0 && self.write_at_once()) || self.try_write_owned();
+        let written = self.write_at_once() || self.try_write_owned();
         if written {
             self.meter.count(Event::Acquired);
         }

@@ -460,10 +460,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     #[inline(never)]
     fn unlock_contended(&self, mut word: State, departs: bool) {
         let address = ptr::from_ref(self).addr();
-        if !word.is_locked() {
-            return; // misuse
-        }
         let left = loop {
+            if !word.is_locked() {
+                return; // misuse
+            }
             let free = word.unlocked();
             let single = R::IN_ORDER && word.is_single();
             let (next, task) = if single {
@@ -556,7 +556,8 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
         taken.then_some(())
     }
 
-    /// A release of a free mutex changes nothing, which is more than the contract says.
+    /// More than the contract says: a release of a free mutex changes nothing, if no other thread
+    /// acquires it meanwhile.
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         self.meter.released();

@@ -171,14 +171,18 @@ mod tests {
         assert_eq!(mutex.state(), State::HELD, "it is owed to nobody");
     }
 
-    /// `libulocks_pthread` releases without a look, as a program may that releases twice.
+    /// `libulocks_pthread` releases without a look, and a program may release twice.
     #[test]
     fn a_release_of_a_free_mutex_changes_nothing() {
         for word in [State::FREE, State::FREE.awake(), State::FREE.queue_locked()] {
             let mutex = QueueMutex::<Private, After>::new();
             let mut seen = Seen { mutex: &mutex, word: State::FREE };
             assert!(word == State::FREE || seen.change(word, Acquire));
-            // SAFETY: no thread holds it; this mutex allows that.
+            if word.is_awake() {
+                mutex.set_due();
+            }
+            let word = mutex.state();
+            // SAFETY: no thread holds it, and none acquires it: this mutex allows that.
             unsafe { mutex.unlock(()) };
             assert_eq!(mutex.state(), word);
         }

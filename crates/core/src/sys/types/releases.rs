@@ -3,7 +3,7 @@
 
 use core::cell::Cell;
 
-/// What the calling thread remembers: its releases past waiters, and its reads beside others.
+/// What the calling thread remembers: its releases past waiters, and its reads.
 #[derive(Debug, Default)]
 pub(crate) struct Releases {
     count: Cell<u8>,
@@ -24,7 +24,7 @@ impl Releases {
         Self::counts(&self.count, n)
     }
 
-    /// The same of a read beside another reader.
+    /// The same of a read.
     #[inline]
     pub(crate) fn is_nth_read(&self, n: u8) -> bool {
         Self::counts(&self.reads, n)

@@ -449,8 +449,8 @@ pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_
         let lock = this.lock_as::<RawThroughputMutex>();
         match this.kind() {
             0 | NORMAL | ADAPTIVE => {
-                // SAFETY: the caller holds it. If it is free, this lock forgives that, as glibc's
-                // does.
+                // SAFETY: the caller holds it. If it is free, and no other thread acquires it
+                // meanwhile, this lock forgives that, as glibc's does.
                 unsafe { lock.unlock(()) };
                 return 0;
             }

@@ -13,7 +13,7 @@
 //!
 //! # State
 //! All of it changes under the queue lock. Each slot has a [`Row`]: the operations that its thread
-//! asks for, the outcome, and for each semaphore what a death gives back.
+//! waits for, the outcome, and for each semaphore what a death gives back.
 //!
 //! A change is written to the *journal* first, then the number of its entries is set, then the
 //! change is made, then the number is cleared:
@@ -35,8 +35,9 @@
 //!    not given back yet. It is given back before the slot's next thread uses the row.
 //! 3. `holding` is the number of rows with an owner, unless a thread died with the queue lock: then
 //!    the next thread counts again (`repair`).
-//! 4. A thread clears its outcome under the queue lock, before it asks. So an outcome is that of
-//!    the request, and a request whose outcome is set is not performed again.
+//! 4. A thread that has to wait clears its outcome under the queue lock, before it enqueues its
+//!    request. So the outcome beside a request is that of the request, and a request whose outcome
+//!    is set is not performed again. A set that need not wait has no request.
 //! 5. A permit has the number of sets before it. A permit that ends changes what its thread owes of
 //!    a semaphore only if that was not set since: `set` has cleared it. The number grows twice if
 //!    (make) of a `set` is made again. After 2^31 sets a permit may be taken for one from before a
