@@ -48,8 +48,8 @@ pub fn place_of(address: usize, places: usize) -> usize {
     (address as u64).wrapping_mul(GOLDEN).checked_shr(u64::BITS - places.ilog2()).unwrap_or(0) as usize
 }
 
-/// Counts a read: whether it is the `n`-th of the calling thread, the `2n`-th, and so on; never in a
-/// model without time.
+/// Counts a read: whether it is the `n`-th of the calling thread, the `2n`-th, and so on; never in
+/// a model without time.
 #[doc(hidden)]
 #[inline]
 #[must_use]

@@ -40,8 +40,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         Self::LAYOUT.admits(was, index) || (Self::READERS_FIRST && Self::LAYOUT.joins(was))
     }
 
-    /// (depart) while an owner asks; or, without a look before, of the only reader of a lock that no
-    /// other thread uses or waits for. False if neither is so: nothing has happened then.
+    /// (depart) while an owner asks; or, without a look before, of the only reader of a lock that
+    /// no other thread uses or waits for. False if neither is so: nothing has happened then.
     #[inline(always)]
     pub(crate) fn depart_first(&self, index: u32) -> bool {
         let only = Self::LAYOUT.one(index);

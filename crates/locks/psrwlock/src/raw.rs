@@ -351,8 +351,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.meter.ended(true);
     }
 
-    /// Apart from its caller: there the compiler stores the deadline before the read-modify-write. A
-    /// store in that place costs a sixth of a pair.
+    /// Apart from its caller: there the compiler stores the deadline before the read-modify-write.
+    /// A store in that place costs a sixth of a pair.
     #[cold]
     #[inline(never)]
     fn wait_to_read(&self, index: u32, was: State) {

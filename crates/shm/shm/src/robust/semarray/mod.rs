@@ -4,6 +4,7 @@
 //! thread, breaks no promise that the compiler relies on.
 
 pub(crate) mod raw;
+mod request;
 mod semaphore;
 
 pub use semaphore::{Semaphore, SemaphorePermit};

@@ -49,6 +49,7 @@
 //! have acquired the kernel's barrier at the death.
 
 use super::SemError;
+use super::request::{Asked, Change, Changes, INDEX, NO_WAIT, UNDO, Verdict, WAIT_ZERO};
 use crate::robust::mutex::Refused;
 use crate::robust::queue::{Patience, Queue, Reap, Rule};
 use crate::slots::{Member, Owner};
@@ -69,13 +70,6 @@ mod outcome {
     pub const WOULD_BLOCK: u32 = 2;
     pub const LIMIT: u32 = 3;
 }
-
-/// Flags of an operation's first word, beside the index of its semaphore.
-const NO_WAIT: u32 = 1 << 31;
-const WAIT_ZERO: u32 = 1 << 30;
-/// Its request's effects are given back at a death.
-const UNDO: u32 = 1 << 29;
-const INDEX: u32 = UNDO - 1;
 
 /// What the thread of a slot asks for, and what its death gives back.
 #[derive(Debug)]
@@ -115,44 +109,6 @@ struct Journal<const OPS: usize> {
     entries: [[AtomicU32; 3]; OPS],
 }
 
-/// An operation that is asked for.
-#[derive(Clone, Copy)]
-struct Asked {
-    /// The index of the semaphore, and flags.
-    first: u32,
-    change: i64,
-}
-
-impl Asked {
-    #[inline]
-    fn new(op: &Op, undo: bool) -> Self {
-        let flags = [(op.is_no_wait(), NO_WAIT), (op.is_wait_zero(), WAIT_ZERO), (undo, UNDO)];
-        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
-        Self { first: op.index() as u32 | flags, change: op.change() }
-    }
-}
-
-/// What becomes of one semaphore.
-#[derive(Clone, Copy, Default)]
-struct Change {
-    index: usize,
-    value: i64,
-    undo: i64,
-}
-
-/// What becomes of the semaphores of a set: no semaphore is there twice.
-struct Changes<const OPS: usize> {
-    list: [Change; OPS],
-    number: usize,
-}
-
-/// What an evaluation says.
-enum Verdict {
-    Proceeds,
-    Waits,
-    Fails(u32),
-}
-
 /// The raw array: all zero has all values zero.
 #[derive(Debug)]
 #[repr(C)]
@@ -189,23 +145,6 @@ fn words<const N: usize>() -> [AtomicU32; N] {
 #[inline]
 fn signed(word: &AtomicU32) -> i64 {
     i64::from(word.load(Relaxed).cast_signed())
-}
-
-impl<const OPS: usize> Changes<OPS> {
-    fn new() -> Self {
-        Self { list: [Change::default(); OPS], number: 0 }
-    }
-
-    /// The entry of semaphore `index`, with what it has now if it is new.
-    fn of(&mut self, index: usize, now: impl FnOnce() -> Change) -> &mut Change {
-        let place = self.list[..self.number].iter().position(|change| change.index == index);
-        let place = place.unwrap_or_else(|| {
-            self.list[self.number] = now();
-            self.number += 1;
-            self.number - 1
-        });
-        &mut self.list[place]
-    }
 }
 
 impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>>
