@@ -9,7 +9,7 @@
 //! A lock that is first come, first served (`ulocks::fair::FairMutex`) switches threads at each
 //! release: right where order counts, slow here. A lock without a bound on the wait
 //! (`ulocks::unfair::BargingMutex`) may leave a thread behind. With fewer threads than CPUs take
-//! `ulocks::Mutex`, which is smaller.
+//! `ulocks::Mutex`, whose bound is shorter.
 //!
 //! The ratios are those of one short run on this machine, and the program asserts none of them.
 //! `cargo bench` measures.

@@ -1,4 +1,4 @@
-//! Who holds what, on demand: the program of the README. It sends the signal to itself.
+//! Who holds what, on demand: the program of the guide. It sends the signal to itself.
 
 // Model worlds have no checked locks.
 #![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]

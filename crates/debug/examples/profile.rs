@@ -2,7 +2,7 @@
 //!
 //! Four workers serve requests. Each request looks into a table and notes itself in a journal. Four
 //! workers are no faster than one. The profile names the lock and the line that they wait for.
-//! `cargo run --release -p ulocks-debug --example profile` prints what the README shows.
+//! `cargo run --release -p ulocks-debug --example profile` prints what the guide shows.
 
 // Model worlds have no checked locks.
 #![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]

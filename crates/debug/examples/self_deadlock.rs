@@ -1,4 +1,4 @@
-//! A thread that asks for a lock that it holds: the program of the README. It panics.
+//! A thread that asks for a lock that it holds: the program of the guide. It panics.
 
 // Model worlds have no checked locks.
 #![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]

@@ -11,7 +11,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`] | the locks to begin with, by the names that std has |
+//! | [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`], [`ReentrantMutex`] | the locks to begin with, by the names that std and parking_lot have |
 //! | [`which`] | which lock for which need, at more length |
 //! | [`migrate`] | from parking_lot, std and tokio: old names and new ones, and what behaves differently |
 //! | [`unfair`] | barging locks: `BargingMutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |

@@ -14,9 +14,8 @@
 //!    [`fair::Semaphore`](crate::fair::Semaphore) where it is not one but several permits that are
 //!    handed out. The order costs a wake-up an acquisition as soon as there are more threads than
 //!    CPUs.
-//! 5. *Some thread keeps it busy, and others must still get their turn*:
-//!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within some hundred microseconds
-//!    and a few sections for each waiter before it.
+//! 5. *Some thread keeps it busy, and others must still get their turn*: [`Mutex`](crate::Mutex)
+//!    itself, within some hundred microseconds and a few sections for each waiter before it.
 //! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock),
 //!    which lets as many go round as can run, or one, and leaves the others asleep. A thousand take
 //!    no more CPU time than a few. Each gets its turn, within tens of milliseconds for each waiter
@@ -39,7 +38,7 @@
 //!     `ulocks_shm::SemArray`.
 //! 13. *A process that shares the lock may be killed while it holds it*: the robust locks of the
 //!     crate `ulocks-shm`.
-//! 14. *The holder locks it again*: `ulocks::ReentrantMutex`.
+//! 14. *The holder locks it again*: [`ReentrantMutex`](crate::ReentrantMutex).
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
 //! it: [`unfair::BargingCondvar`](crate::unfair::BargingCondvar),
@@ -60,7 +59,7 @@
 //! | [`ulocks::fair::FairMutex`] | strict FIFO | bounded by the position in the queue | yes | no | 16 B |
 //! | [`ulocks::calock::Calock`] | barging among a few threads, until a waiter is promoted | bounded by the number of waiters ahead | yes | no | 8 B |
 //! | [`ulocks::pi::PiMutex`] | priority, inherited by the holder | unbounded for low priorities | yes | yes | 4 B |
-//! | [`ulocks::RwLock`], which is [`ulocks::psrwlock::PsRwLock`] | readers by class; readers and writers in turn | a reader: for one writer, never for readers of a lower class | yes | yes | 16 B |
+//! | [`ulocks::RwLock`], which is [`ulocks::psrwlock::PsRwLock`] | readers by class; readers and writers in turn | a queued reader: for one writer, never for readers of a lower class | yes | yes | 16 B |
 //! | [`ulocks::Semaphore`], which is [`ulocks::fair::Semaphore`] | strict FIFO | bounded by the position in the queue | yes | no | 24 B |
 //! | [`ulocks::semarray::SemArray`] | an arriving thread, then the oldest waiter that can proceed | unbounded; bounded if you choose so | yes | no | 128 B a semaphore |
 //! | [`ulocks::Condvar`], for [`ulocks::Mutex`]; the other mutexes have their own | none promised | until notified | yes | as its mutex | 16 B |

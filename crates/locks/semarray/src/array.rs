@@ -94,7 +94,7 @@ use ulocks_core::time::Deadline;
 /// operations.
 ///
 /// A set that cannot proceed sleeps in the kernel at once; [`SemArrayWith`] has policies that spin
-/// first. A thread that finds a semaphore or the mutex locked by another call spins for up to 5 us,
+/// first. A thread that finds a semaphore or the mutex locked by another call spins for up to 4 us,
 /// and then sleeps. It does so even in [`try_apply`](SemArrayWith::try_apply), which does not wait
 /// until its set can proceed, but waits until other calls are done. No thread yields to the
 /// scheduler. A timed set is tried at least once, and may end later than its deadline by the
@@ -132,15 +132,15 @@ use ulocks_core::time::Deadline;
 ///
 /// # Memory
 /// A hundred and twenty-eight bytes a semaphore, a pair of cache lines of its own. They are
-/// allocated when the array is made, so an array cannot be a constant, and zeroed memory is none.
-/// After that, [`values`](RawSemArray::values) allocates. So do sets of more than eight operations:
-/// the [`Set`] that holds them, the permit that gives them back, and a call that finds something in
-/// its way. So does a call that wakes more than 32 tasks. Threads sleep in static memory. A call
-/// that performs a set does not touch the array after the store that publishes the last of its
-/// semaphores. So a thread that has seen all of the effect may free the array at once, while the
-/// call is still returning. With counters this does not hold, because the call counts after that.
-/// Nor does it hold if the set waits until a deadline, interruptibly, as a task, or with strict
-/// fairness. Its thread may come to look after it when another thread performs it.
+/// allocated when the array is made, so an array cannot be a constant, and zeroed memory is no
+/// array. After that, [`values`](RawSemArray::values) allocates. So do sets of more than eight
+/// operations: the [`Set`] that holds them, the permit that gives them back, and a call that finds
+/// something in its way. So does a call that wakes more than 32 tasks. Threads sleep in static
+/// memory. A call that performs a set does not touch the array after the store that publishes the
+/// last of its semaphores. So a thread that has seen all of the effect may free the array at once,
+/// while the call is still returning. With counters this does not hold, because the call counts
+/// after that. Nor does it hold if the set waits until a deadline, interruptibly, as a task, or
+/// with strict fairness. Its thread may come to look after it when another thread performs it.
 ///
 /// # System V
 /// What differs from `semop(2)`:
