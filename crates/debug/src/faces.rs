@@ -137,6 +137,9 @@ macro_rules! faces {
             /// A [`ReentrantMutexGuard`] narrowed to a part of the data.
             pub type MappedReentrantMutexGuard<'a, T> =
                 api::MappedReentrantMutexGuard<'a, types::ReentrantOf<RawThroughputMutex>, T>;
+            #[cfg(checking)]
+            faces! { arc ReentrantMutexGuard, ArcReentrantMutexGuard
+                = ArcReentrantMutexGuard types::ReentrantOf<RawThroughputMutex> }
 
             faces! { mutex "[`ulocks::Mutex`](https://docs.rs/ulocks/latest/ulocks/type.Mutex.html)",
                 Mutex MutexGuard MappedMutexGuard ArcMutexGuard Condvar: RawThroughputMutex }

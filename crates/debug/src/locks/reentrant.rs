@@ -11,6 +11,8 @@ use crate::seen::report::Place;
 use core::cell::Cell;
 use core::panic::Location;
 use core::time::Duration;
+#[cfg(feature = "arc_lock")]
+use std::sync::Arc;
 use std::time::Instant;
 use ulocks_core::api::{self, Raw, ThreadId};
 use ulocks_core::futex::Local;
@@ -24,7 +26,7 @@ std::thread_local! {
 }
 
 /// Runs `call` for the caller of `at`.
-fn called_at<T>(at: Place, call: impl FnOnce() -> T) -> T {
+pub(super) fn called_at<T>(at: Place, call: impl FnOnce() -> T) -> T {
     /// A signal handler may interrupt another call.
     struct Reset(Option<Place>);
     impl Drop for Reset {
@@ -117,6 +119,7 @@ unsafe impl<R: RawMutexFair<Scope = Local>> RawMutexFair for CheckedReentrant<R>
 /// depth.lock().set(1);
 /// assert_eq!((outer.get(), held().locks().len()), (1, 1));
 /// ```
+#[repr(transparent)]
 pub struct CheckedReentrantMutex<R: RawMutex<Scope = Local>, T: ?Sized>(
     api::ReentrantMutex<CheckedReentrant<R>, T>,
 );
@@ -131,6 +134,16 @@ impl<R: RawMutex<Scope = Local>, T> CheckedReentrantMutex<R, T> {
 }
 
 impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedReentrantMutex<R, T> {
+    #[cfg(feature = "arc_lock")]
+    pub(super) fn share(self: &Arc<Self>) -> Arc<api::ReentrantMutex<CheckedReentrant<R>, T>> {
+        // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
+        unsafe {
+            Arc::from_raw(
+                Arc::into_raw(Arc::clone(self)) as *const api::ReentrantMutex<CheckedReentrant<R>, T>
+            )
+        }
+    }
+
     /// Acquires the mutex, or counts one more if this thread holds it.
     #[track_caller]
     pub fn lock(&self) -> Guard<'_, R, T> {

@@ -192,5 +192,11 @@ pub const TABLE: &[(&str, fn())] = &[
         drop(write);
         let unsized_data: Arc<Mutex<[u8]>> = Arc::new(Mutex::new([1, 2]));
         assert_eq!(unsized_data.lock_arc().len(), 2);
+        let depth = Arc::new(ReentrantMutex::new(1));
+        let owned: ArcReentrantMutexGuard<i32> = depth.lock_arc();
+        assert!(held().locks()[0].at.file().contains("tests/"), "{}", held());
+        let again = depth.try_lock_arc_for(Duration::ZERO).expect("this thread has it");
+        assert_eq!((*again, held().locks().len()), (1, 1));
+        drop((depth, owned, again));
     }),
 ];

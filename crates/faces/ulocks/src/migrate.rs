@@ -41,7 +41,7 @@
 //! | `Mutex::const_new` of a raw lock (0.12) | [`Mutex::from_raw`](Mutex#method.from_raw) | |
 //! | `force_unlock()` (0.12) | [`Mutex::force_unlock`](Mutex#method.force_unlock)`(token)` | takes what the guard owes, as in 0.13 |
 //! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`Raw`](crate::Raw)`<`[`RawThroughputMutex`](crate::unfair::RawThroughputMutex)`>`, `Raw<`[`RawPsRwLock`](crate::psrwlock::RawPsRwLock)`>` | lock_api is 0.5, also for programs that come from 0.12; its traits are those of `Raw` |
-//! | `ArcMutexGuard` and others, `serde` | the same names and features | `ArcReentrantMutexGuard` is in [`lock_api`](crate::lock_api) |
+//! | `ArcMutexGuard` and others, `serde` | the same names and features | |
 //! | feature `send_guard` | the guard of [`lock_async`](crate::task) | that of `lock` stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |
 //! | feature `deadlock_detection`, `deadlock::check_deadlock` | feature `debug`: `ulocks::checked` | finds a wrong order before it deadlocks, and says where |
 //!

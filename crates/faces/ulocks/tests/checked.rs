@@ -9,8 +9,8 @@ use ulocks_testkit as _;
 const NAMES: &str = "Condvar MappedMutexGuard MappedReentrantMutexGuard MappedRwLockReadGuard \
                      MappedRwLockWriteGuard Mutex MutexGuard Permit ReentrantMutex ReentrantMutexGuard RwLock \
                      RwLockReadGuard RwLockUpgradableReadGuard RwLockWriteGuard Semaphore WaitTimeoutResult";
-const WITH_ARC: &str = "ArcMutexGuard ArcRwLockReadGuard ArcRwLockUpgradableReadGuard ArcRwLockWriteGuard \
-                        OwnedPermit";
+const WITH_ARC: &str = "ArcMutexGuard ArcReentrantMutexGuard ArcRwLockReadGuard \
+                        ArcRwLockUpgradableReadGuard ArcRwLockWriteGuard OwnedPermit";
 
 /// One program, with the locks of one module.
 macro_rules! program {
@@ -77,8 +77,8 @@ macro_rules! program {
                 #[cfg(feature = "arc_lock")]
                 {
                     use locks::{
-                        ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard,
-                        OwnedPermit,
+                        ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard,
+                        ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, OwnedPermit,
                     };
                     use std::sync::Arc;
                     let (mutex, lock) = (Arc::new(Mutex::new(1)), Arc::new(RwLock::new(1)));
@@ -90,6 +90,11 @@ macro_rules! program {
                     drop(write);
                     let upgradable: ArcRwLockUpgradableReadGuard<u32> = lock.upgradable_read_arc();
                     drop(upgradable);
+                    let depth = Arc::new(ReentrantMutex::new(Cell::new(1)));
+                    let outer: ArcReentrantMutexGuard<Cell<u32>> = depth.lock_arc();
+                    depth.lock_arc().set(2);
+                    assert_eq!(outer.get(), 2);
+                    drop(outer);
                     let slots = Arc::new(Semaphore::new(3));
                     let mut all: OwnedPermit = slots.clone().acquire_many_owned(2);
                     all.merge(slots.clone().acquire_owned_unless_closed().expect("it is open"));

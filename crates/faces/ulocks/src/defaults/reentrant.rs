@@ -32,7 +32,7 @@ ulocks_core::on_machine! {
         doc = "| [`lock_arc`](ReentrantMutex#method.lock_arc), [`try_lock_arc`](ReentrantMutex#method.try_lock_arc), \
                [`try_lock_arc_for`](ReentrantMutex#method.try_lock_arc_for), \
                [`try_lock_arc_until`](ReentrantMutex#method.try_lock_arc_until) | the same on an `Arc`, with \
-               an owned guard |\n\
+               an owned [`ArcReentrantMutexGuard`] |\n\
                | [`make_arc_guard_unchecked`](ReentrantMutex#method.make_arc_guard_unchecked) | for code that \
                locks in ways of its own: `unsafe` |"
     )]
@@ -66,4 +66,10 @@ ulocks_core::on_machine! {
     /// A [`ReentrantMutexGuard`] narrowed to a part of the data.
     pub type MappedReentrantMutexGuard<'a, T> =
         lock_api::MappedReentrantMutexGuard<'a, Raw<RawThroughputMutex>, ThreadId, T>;
+
+    /// A [`ReentrantMutexGuard`] that owns a share of its mutex.
+    #[cfg(feature = "arc_lock")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
+    pub type ArcReentrantMutexGuard<T> =
+        lock_api::ArcReentrantMutexGuard<Raw<RawThroughputMutex>, ThreadId, T>;
 }

@@ -54,6 +54,8 @@ mod rwlock;
 pub use condvar::Condvar;
 pub(crate) use condvar::wait_until;
 pub use lock_api::WaitTimeoutResult;
+#[cfg(feature = "arc_lock")]
+pub use reentrant::ArcReentrantMutexGuard;
 pub use reentrant::{MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard, ThreadId};
 #[cfg(feature = "arc_lock")]
 pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};

@@ -28,3 +28,6 @@ pub type ReentrantMutex<L, T> = lock_api::ReentrantMutex<Raw<L>, ThreadId, T>;
 pub type ReentrantMutexGuard<'a, L, T> = lock_api::ReentrantMutexGuard<'a, Raw<L>, ThreadId, T>;
 /// A [`ReentrantMutexGuard`] narrowed to a part of the data.
 pub type MappedReentrantMutexGuard<'a, L, T> = lock_api::MappedReentrantMutexGuard<'a, Raw<L>, ThreadId, T>;
+/// As [`ReentrantMutexGuard`], and owns a share of the mutex.
+#[cfg(feature = "arc_lock")]
+pub type ArcReentrantMutexGuard<L, T> = lock_api::ArcReentrantMutexGuard<Raw<L>, ThreadId, T>;
