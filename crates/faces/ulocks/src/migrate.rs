@@ -162,8 +162,8 @@
 //! - *Across an `.await`*: take `lock_async`, whose guard is `Send`, and only that. A task that
 //!   calls `lock` while another task of its thread holds the mutex blocks both. The guard of `lock`
 //!   is not `Send`, so the compiler refuses to spawn a task that holds it there. `spawn_local` and
-//!   `block_on` do not ask for `Send`. An [`RwLock`] has [`read_async`], [`write_async`] and
-//!   `upgradable_async`.
+//!   `block_on` do not ask for `Send`. An attempt is a future of `lock_async` that is polled
+//!   once. An [`RwLock`] has [`read_async`], [`write_async`] and `upgradable_async`.
 //! - *A task waits for a permit*: `acquire_async`. Threads may share the semaphore, and all are
 //!   served in the order in which they came. A [`Permit`] is `Send`.
 //! - *A task waits for a condition*: [`wait_async`](crate::task::AsyncCondvar::wait_async) of a
@@ -220,21 +220,21 @@
 //! | `Mutex::lock().await` | [`lock_async`](crate::task::AsyncMutex::lock_async)`().await` | a trait has it; not FIFO; [`fair::FairMutex`] is |
 //! | `blocking_lock` | [`Mutex::lock`](Mutex#method.lock) | |
 //! | `Mutex::const_new`, `RwLock::const_new` | [`Mutex::new`](Mutex#method.new), [`RwLock::new`](RwLock#method.new) | |
-//! | `Mutex::try_lock`, `RwLock::try_read`, `RwLock::try_write` | [`Mutex::try_lock`](Mutex#method.try_lock), [`RwLock::try_read`](RwLock#method.try_read), [`RwLock::try_write`](RwLock#method.try_write) | `Option`, and no `TryLockError` |
+//! | `Mutex::try_lock`, `RwLock::try_read`, `RwLock::try_write` | [`Mutex::try_lock`](Mutex#method.try_lock), [`RwLock::try_read`](RwLock#method.try_read), [`RwLock::try_write`](RwLock#method.try_write) | `Option`, and no `TryLockError`; the guard stays on its thread |
 //! | `lock_owned().await` | [`lock_owned_async`](crate::task::AsyncMutex::lock_owned_async)`().await` | |
 //! | `blocking_lock_owned`, `try_lock_owned` | `lock_arc`, `try_lock_arc` | feature `arc_lock`; the `Arc` stays with the caller |
 //! | `timeout(time, mutex.lock())` | `timeout(time, mutex.lock_async())`, [`Mutex::try_lock_for`](Mutex#method.try_lock_for) on a thread | |
-//! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`](MutexGuard#method.map), [`MutexGuard::try_map`](MutexGuard#method.try_map), [`MutexGuard::mutex`](MutexGuard#method.mutex) | the guards of `lock_async`, `read_async` and `write_async` have no `map` |
+//! | `MutexGuard::map`, `try_map`, `mutex` | those of [`AsyncMutexGuard`](crate::task::AsyncMutexGuard::map) and [`MutexGuard`](MutexGuard#method.map) | those of an `RwLock`, too; owned guards have no `map` |
 //! | `RwLock::read().await`, `write().await` | [`read_async`]`().await`, [`write_async`]`().await` | a trait has them; in turn, and not FIFO |
 //! | `blocking_read`, `blocking_write` | [`RwLock::read`](RwLock#method.read), [`RwLock::write`](RwLock#method.write) | |
 //! | `read_owned().await`, `write_owned().await` | [`read_owned_async`](crate::task::AsyncRwLock::read_owned_async)`().await`, [`write_owned_async`](crate::task::AsyncRwLock::write_owned_async)`().await` | |
 //! | `try_read_owned`, `try_write_owned` | `try_read_arc`, `try_write_arc` | feature `arc_lock`; the `Arc` stays with the caller |
-//! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)`, and that of [`AsyncRwLockWriteGuard`](crate::task::AsyncRwLockWriteGuard::downgrade) and [`OwnedAsyncRwLockWriteGuard`](crate::task::OwnedAsyncRwLockWriteGuard::downgrade) | a function, so that it hides no method of the data |
+//! | `guard.downgrade()`, `downgrade_map` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)`, and that of [`AsyncRwLockWriteGuard`](crate::task::AsyncRwLockWriteGuard::downgrade) and [`OwnedAsyncRwLockWriteGuard`](crate::task::OwnedAsyncRwLockWriteGuard::downgrade) | a function, so that it hides no method of the data; then `map` |
 //! | `RwLock::with_max_readers` | none | 131,072 readers |
 //! | `Semaphore::new(usize)`, `const_new` | [`Semaphore::new`] of a `u32` | at most 1,073,741,823 permits |
 //! | `acquire().await`, `acquire_many(n).await` | [`Semaphore::acquire_async`]`().await`, [`Semaphore::acquire_many_async`]`(n).await` | |
-//! | the same, on a thread | [`Semaphore::acquire_unless_closed`], [`Semaphore::acquire_many_unless_closed`] | [`acquire`](Semaphore::acquire) returns the permit, for a semaphore that is never closed |
-//! | `acquire_owned().await`, `try_acquire_owned` and others | `acquire_owned_async().await`, `try_acquire_owned` | feature `arc_lock` |
+//! | `blocking_acquire`, `blocking_acquire_many` | [`Semaphore::acquire_unless_closed`], [`Semaphore::acquire_many_unless_closed`] | [`acquire`](Semaphore::acquire) returns the permit, for a semaphore that is never closed |
+//! | `acquire_owned().await`, `blocking_acquire_owned`, `try_acquire_owned` and others | `acquire_owned_async().await`, `acquire_owned_unless_closed`, `try_acquire_owned` | feature `arc_lock` |
 //! | `close`, `is_closed`, `AcquireError` | [`Semaphore::close`], [`Semaphore::is_closed`], [`fair::Closed`] | |
 //! | `try_acquire`, `try_acquire_many` | [`Semaphore::try_acquire`], [`Semaphore::try_acquire_many`] | `Option`: [`Semaphore::is_closed`] tells why not |
 //! | `timeout(time, semaphore.acquire())` | `timeout(time, semaphore.acquire_async())`, [`Semaphore::try_acquire_for`] on a thread | |

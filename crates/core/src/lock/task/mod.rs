@@ -102,7 +102,7 @@
 //! assert_eq!(*mutex.lock(), 2);
 //! ```
 
-use crate::lock::api::{Condvar, Mutex, MutexGuard, lock_with, wait_with};
+use crate::lock::api::{Condvar, MappedMutexGuard, Mutex, MutexGuard, lock_with, wait_with};
 use crate::lock::condvar::{RawCondvar, WaitsAsync};
 use crate::lock::traits::{RawMutex, RawMutexAsync};
 use crate::sys::sync::is_abandoned;
@@ -114,14 +114,17 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 
+#[macro_use]
+mod guard;
 mod rwlock;
 
 #[doc(hidden)]
 pub use rwlock::read_guard;
 pub use rwlock::{
     AsyncRwLock, AsyncRwLockReadGuard, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard,
-    OwnedAsyncRwLockReadGuard, OwnedAsyncRwLockWriteGuard, ReadAsync, ReadOwnedAsync, UpgradableAsync,
-    UpgradeAsync, WriteAsync, WriteOwnedAsync,
+    MappedAsyncRwLockReadGuard, MappedAsyncRwLockWriteGuard, OwnedAsyncRwLockReadGuard,
+    OwnedAsyncRwLockWriteGuard, ReadAsync, ReadOwnedAsync, UpgradableAsync, UpgradeAsync, WriteAsync,
+    WriteOwnedAsync,
 };
 
 mod sealed {
@@ -332,6 +335,21 @@ where
 ///
 /// Unlike a [`MutexGuard`] it may be sent to another thread, if the data may: it can be held across
 /// an `.await`.
+///
+/// # Examples
+/// ```
+/// use ulocks_core::api::Mutex;
+/// use ulocks_core::raw::RawMutexAsync;
+/// use ulocks_core::task::{AsyncMutex, AsyncMutexGuard, MappedAsyncMutexGuard};
+///
+/// /// The first job, if there is one, with the list locked.
+/// async fn first<L: RawMutexAsync>(
+///     jobs: &Mutex<L, Vec<String>>,
+/// ) -> Option<MappedAsyncMutexGuard<'_, L, String>> {
+///     let jobs = jobs.lock_async().await;
+///     AsyncMutexGuard::try_map(jobs, |jobs| jobs.first_mut()).ok()
+/// }
+/// ```
 #[must_use = "if unused the lock will immediately unlock"]
 #[clippy::has_significant_drop]
 pub struct AsyncMutexGuard<'a, L: RawMutexAsync, T: ?Sized> {
@@ -365,53 +383,12 @@ impl<L: RawMutexAsync, T: ?Sized> OwnedAsyncMutexGuard<L, T> {
     }
 }
 
-impl<L: RawMutexAsync, T: ?Sized> Deref for OwnedAsyncMutexGuard<L, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.guard
-    }
-}
-
-impl<L: RawMutexAsync, T: ?Sized> DerefMut for OwnedAsyncMutexGuard<L, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
-    }
-}
-
-impl<L: RawMutexAsync, T: ?Sized + fmt::Debug> fmt::Debug for OwnedAsyncMutexGuard<L, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<L: RawMutexAsync, T: ?Sized> Deref for AsyncMutexGuard<'_, L, T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        &self.guard
-    }
-}
-
-impl<L: RawMutexAsync, T: ?Sized> DerefMut for AsyncMutexGuard<'_, L, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
-    }
-}
-
-impl<L: RawMutexAsync, T: ?Sized + fmt::Debug> fmt::Debug for AsyncMutexGuard<'_, L, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<L: RawMutexAsync, T: ?Sized + fmt::Display> fmt::Display for AsyncMutexGuard<'_, L, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+mapped!(
+    AsyncMutexGuard(MutexGuard) -> MappedAsyncMutexGuard(MappedMutexGuard), mut;
+    RawMutexAsync<Token>, Send
+);
+access!(mut AsyncMutexGuard<'_, RawMutexAsync>);
+access!(mut OwnedAsyncMutexGuard<RawMutexAsync>);
 
 #[cfg(all(test, world = "machine"))]
 mod tests {

@@ -2,8 +2,8 @@
 
 use super::sealed::Sealed;
 use crate::lock::api::{
-    RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, forget_upgradable, read_with,
-    upgradable_guard, write_guard,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
+    RwLockWriteGuard, forget_upgradable, read_with, upgradable_guard, write_guard,
 };
 use crate::lock::traits::{RawRwLock, RawRwLockAsync};
 use core::convert::Infallible;
@@ -175,27 +175,6 @@ macro_rules! guard {
                 $Inner::<L, T>::rwlock(&s.guard)
             }
         }
-
-        impl<L: RawRwLockAsync, T: ?Sized> Deref for $Guard<'_, L, T> {
-            type Target = T;
-
-            #[inline]
-            fn deref(&self) -> &T {
-                &self.guard
-            }
-        }
-
-        impl<L: RawRwLockAsync, T: ?Sized + fmt::Debug> fmt::Debug for $Guard<'_, L, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-
-        impl<L: RawRwLockAsync, T: ?Sized + fmt::Display> fmt::Display for $Guard<'_, L, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
     };
 }
 
@@ -238,12 +217,19 @@ acquisition! {
         |rwlock, token| AsyncRwLockUpgradableReadGuard { guard: upgradable_guard(rwlock, token), token }
 }
 
-impl<L: RawRwLockAsync, T: ?Sized> DerefMut for AsyncRwLockWriteGuard<'_, L, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
-    }
-}
+mapped!(
+    AsyncRwLockReadGuard(RwLockReadGuard) -> MappedAsyncRwLockReadGuard(MappedRwLockReadGuard);
+    RawRwLockAsync<ReadToken>, Send Sync
+);
+mapped!(
+    AsyncRwLockWriteGuard(RwLockWriteGuard) -> MappedAsyncRwLockWriteGuard(MappedRwLockWriteGuard), mut;
+    RawRwLockAsync<WriteToken>, Send Sync
+);
+access!(AsyncRwLockReadGuard<'_, RawRwLockAsync>);
+access!(AsyncRwLockUpgradableReadGuard<'_, RawRwLockAsync>);
+access!(mut AsyncRwLockWriteGuard<'_, RawRwLockAsync>);
+access!(OwnedAsyncRwLockReadGuard<RawRwLockAsync>);
+access!(mut OwnedAsyncRwLockWriteGuard<RawRwLockAsync>);
 
 impl<'a, L: RawRwLockAsync, T: ?Sized> AsyncRwLockWriteGuard<'a, L, T> {
     /// Turns the access into a reader's. No writer gets in between.
@@ -334,20 +320,6 @@ macro_rules! owned {
                 &s.rwlock
             }
         }
-
-        impl<L: RawRwLockAsync, T: ?Sized> Deref for $Guard<L, T> {
-            type Target = T;
-
-            fn deref(&self) -> &T {
-                &self.guard
-            }
-        }
-
-        impl<L: RawRwLockAsync, T: ?Sized + fmt::Debug> fmt::Debug for $Guard<L, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
     };
 }
 
@@ -359,11 +331,5 @@ impl<L: RawRwLockAsync, T: ?Sized> OwnedAsyncRwLockWriteGuard<L, T> {
     pub fn downgrade(s: Self) -> OwnedAsyncRwLockReadGuard<L, T> {
         let Self { guard, rwlock } = s;
         OwnedAsyncRwLockReadGuard { guard: AsyncRwLockWriteGuard::downgrade(guard), rwlock }
-    }
-}
-
-impl<L: RawRwLockAsync, T: ?Sized> DerefMut for OwnedAsyncRwLockWriteGuard<L, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake};
 use ulocks::fair::{Closed, FairCondvar, FairMutex};
-use ulocks::task::{AsyncCondvar, AsyncMutex};
+use ulocks::task::{AsyncCondvar, AsyncMutex, AsyncMutexGuard, MappedAsyncMutexGuard};
 use ulocks::{Condvar, Mutex, Semaphore};
 
 /// Counts its wake-ups.
@@ -133,6 +133,32 @@ fn an_owned_guard_outlives_the_borrow() {
     std::thread::spawn(move || drop(guard)).join().expect("it was released on another thread");
     assert_eq!((waits.woken(), *waits.ready()), (1, 2));
     assert_eq!(Arc::strong_count(&mutex), 1);
+}
+
+#[test]
+fn a_guard_is_narrowed_to_a_part_that_may_go_to_another_thread() {
+    let mutex = Mutex::new((1, Some([2, 3])));
+    let guard = task(mutex.lock_async()).ready();
+    let pair = AsyncMutexGuard::try_map(guard, |data| data.1.as_mut()).expect("there is a pair");
+    is_send_and_sync(&pair);
+    let mut last = MappedAsyncMutexGuard::map(pair, |pair| &mut pair[1]);
+    let waits = task(mutex.lock_async()).waits();
+    std::thread::scope(|scope| scope.spawn(move || *last += 1).join()).expect("it was written elsewhere");
+    assert_eq!(waits.woken(), 1);
+    let mut guard = waits.ready();
+    assert_eq!(guard.1.take(), Some([2, 4]));
+    let guard = AsyncMutexGuard::try_map(guard, |data| data.1.as_mut()).map(drop).unwrap_err();
+    assert!(guard.0 == 1 && mutex.try_lock().is_none(), "without a part the guard comes back");
+}
+
+#[test]
+fn guards_show_their_data() {
+    let mutex = Arc::new(Mutex::new("data"));
+    let guard = task(mutex.lock_async()).ready();
+    assert_eq!(format!("{guard} {guard:?}"), "data \"data\"");
+    drop(guard);
+    let guard = task(Arc::clone(&mutex).lock_owned_async()).ready();
+    assert_eq!(format!("{guard} {guard:?}"), "data \"data\"");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::task::{Context, Wake};
 use ulocks::RwLock;
 use ulocks::psrwlock::{Bulk, ByClass, Nested, Urgent};
 use ulocks::task::{
-    AsyncRwLock, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard, OwnedAsyncRwLockWriteGuard,
+    AsyncRwLock, AsyncRwLockReadGuard, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard,
+    MappedAsyncRwLockReadGuard, OwnedAsyncRwLockWriteGuard,
 };
 use ulocks_testkit::limit::until;
 
@@ -150,6 +151,27 @@ fn an_upgradable_reader_becomes_the_writer() {
     let (held, reader) = (task(lock.upgradable_async()).ready(), lock.read());
     drop(task(AsyncRwLockUpgradableReadGuard::upgrade_async(held)).waits());
     drop(reader);
+    assert!(lock.try_write().is_some());
+}
+
+#[test]
+fn guards_are_narrowed_to_parts_that_may_go_to_other_threads() {
+    let lock = RwLock::new(([1, 2], 3));
+    let held = task(lock.write_async()).ready();
+    let mut third = AsyncRwLockWriteGuard::map(held, |data| &mut data.1);
+    is_send_and_sync(&third);
+    let reader = task(lock.read_async()).waits();
+    std::thread::scope(|scope| scope.spawn(move || *third += 1).join()).expect("it was written elsewhere");
+    assert_eq!(reader.woken(), 1);
+    let held = reader.ready();
+    assert_eq!(format!("{held:?}"), "([1, 2], 4)");
+    let pair = AsyncRwLockReadGuard::map(held, |data| &data.0);
+    let pair = MappedAsyncRwLockReadGuard::try_map(pair, |pair| pair.get(2)).map(drop).unwrap_err();
+    let second = MappedAsyncRwLockReadGuard::map(pair, |pair| &pair[1]);
+    is_send_and_sync(&second);
+    assert!(lock.try_write().is_none() && lock.try_read().is_some());
+    std::thread::scope(|scope| scope.spawn(move || assert_eq!(second.to_string(), "2")).join())
+        .expect("it was read elsewhere");
     assert!(lock.try_write().is_some());
 }
 
