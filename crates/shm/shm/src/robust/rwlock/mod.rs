@@ -63,8 +63,10 @@ use ulocks_core::{Policy, Shared, futex};
 ///
 /// let region = Region::<RwLock<[u64; 4]>>::options().anonymous()?;
 /// region.with_member(|me| {
-///     region.write(me).expect("no writer has died")[2] = 7;
-///     assert_eq!(region.read(me).expect("no writer has died")[2], 7);
+///     let mut numbers = region.write(me).expect("no writer has died");
+///     numbers[2] = 7;
+///     assert_eq!(format!("{numbers:?}"), "[0, 0, 7, 0]");
+///     assert_eq!(format!("{:?}", numbers.downgrade()), "[0, 0, 7, 0]");
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -276,6 +278,14 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RwLo
     }
 }
 
+impl<T: ?Sized + fmt::Debug, const N: usize, P: Policy<Scope = futex::Global>> fmt::Debug
+    for RwLockReadGuard<'_, T, N, P>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
 impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RwLockReadGuard<'_, T, N, P> {
     fn drop(&mut self) {
         if !ulocks_core::sync::is_abandoned() {
@@ -366,6 +376,14 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> DerefMut for R
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and the guard is borrowed alone.
         self.lock.data.with_mut(|data| unsafe { &mut *data })
+    }
+}
+
+impl<T: ?Sized + fmt::Debug, const N: usize, P: Policy<Scope = futex::Global>> fmt::Debug
+    for RwLockWriteGuard<'_, T, N, P>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
     }
 }
 

@@ -21,6 +21,7 @@ use ulocks_semarray::{Op, Set};
 ///
 /// # Examples
 /// ```
+/// use std::time::Duration;
 /// use ulocks_shm::{Region, Semaphore};
 ///
 /// let region = Region::<Semaphore>::options().anonymous()?;
@@ -28,7 +29,9 @@ use ulocks_semarray::{Op, Set};
 ///     region.add_permits(me, 2)?;
 ///     let permit = region.acquire(me)?;
 ///     assert_eq!(region.available_permits(), 1);
-///     drop(permit);
+///     let other = region.try_acquire(me)?;
+///     assert!(region.acquire_for(me, Duration::from_millis(1)).is_err());
+///     drop((permit, other));
 ///     assert_eq!(region.available_permits(), 2);
 ///     Ok::<_, ulocks_shm::SemError>(())
 /// })??;
@@ -57,6 +60,17 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> Semaphore<SLOTS, P> {
         /// Takes one permit.
         acquire() -> PermitResult<'a, 1, SLOTS, 1, P>, permits(1, Patience::Forever);
 
+        /// Takes one permit if there is one.
+        try_acquire() -> PermitResult<'a, 1, SLOTS, 1, P>, permits(1, Patience::Never);
+
+        /// Takes one permit within `timeout`.
+        acquire_for(timeout: Duration) -> PermitResult<'a, 1, SLOTS, 1, P>,
+            permits(1, Patience::within(timeout));
+
+        /// Takes one permit until `deadline`.
+        acquire_until(deadline: Deadline) -> PermitResult<'a, 1, SLOTS, 1, P>,
+            permits(1, Patience::Until(deadline));
+
         /// Takes `number` permits, all at once.
         acquire_many(number: u32) -> PermitResult<'a, 1, SLOTS, 1, P>, permits(number, Patience::Forever);
 
@@ -66,6 +80,10 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> Semaphore<SLOTS, P> {
         /// Takes `number` permits within `timeout`.
         acquire_many_for(number: u32, timeout: Duration) -> PermitResult<'a, 1, SLOTS, 1, P>,
             permits(number, Patience::within(timeout));
+
+        /// Takes `number` permits until `deadline`.
+        acquire_many_until(number: u32, deadline: Deadline) -> PermitResult<'a, 1, SLOTS, 1, P>,
+            permits(number, Patience::Until(deadline));
     }
 
     fn permits<'a>(
