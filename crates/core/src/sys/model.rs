@@ -10,6 +10,8 @@
 //! | loom | `--cfg ulocks_loom`, `loom` | every execution loom can tell apart, up to a bound on preemptions | 5 | a choice at each look | C11 in part: its read-modify-writes always see the newest value |
 //! | the virtual machine | `--cfg ulocks_vm`, `vm` | executions by chance and by priorities, or all of a small model | any number | a clock | RC11 without load buffering |
 //!
+//! A crate whose features `loom` and `vm` pass on those of `ulocks-core` runs its models so:
+//!
 //! ```console
 //! $ RUSTFLAGS="--cfg ulocks_loom" cargo test --release --features loom --test loom
 //! $ RUSTFLAGS="--cfg ulocks_vm" cargo test --release --features vm --test vm
@@ -50,7 +52,7 @@
 //! things are written differently. A lock in a `static` is declared by
 //! [`sync_static!`](crate::sync_static), since the atomics of a model are no constants. The code
 //! takes its own atomics from [`sync`](crate::sync). The manifest has this, which takes effect in a
-//! build for loom only:
+//! build for loom only, and needs no feature of the crate:
 //!
 //! ```toml
 //! [target.'cfg(ulocks_loom)'.dev-dependencies]
@@ -63,9 +65,10 @@
 //! ```
 //!
 //! A model is a test, in a file that begins with `#![cfg(ulocks_loom)]`. It fails if an order of
-//! the threads deadlocks, races, or breaks an assertion. For the virtual machine, the feature, the
-//! cfg and the threads are those of `vm`. The guide of `ulocks-vm` has all steps from an empty
-//! directory, and `examples/downstream` is a crate that follows them.
+//! the threads deadlocks, races, or breaks an assertion. If the file is `tests/loom.rs`, this runs
+//! it: `RUSTFLAGS="--cfg ulocks_loom" cargo test --test loom`. For the virtual machine, the
+//! feature, the cfg and the threads are those of `vm`. The guide of `ulocks-vm` has all steps from
+//! an empty directory, and `examples/downstream` is a crate that follows them.
 //!
 //! # Under loom
 //! Whether a timed wait expires, and whether a wait ends spuriously, are choices loom knows nothing
