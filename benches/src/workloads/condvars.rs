@@ -94,8 +94,7 @@ impl Run {
             Load::Buffer { producers, consumers, .. } => producers as usize..(producers + consumers) as usize,
             Load::Crowd(waiters) => 0..waiters as usize,
         };
-        // usync parks threads by std.
-        Ok(seen.figures(of, true))
+        Ok(seen.figures(of, entry.countable))
     }
 }
 

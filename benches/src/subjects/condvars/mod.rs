@@ -19,6 +19,10 @@ use ulocks_core::policy::Private;
 /// Guards go in and out of a wait by value: std and the PI mutex want it so, and the others do not
 /// mind.
 pub trait Monitor: 'static {
+    /// Whether all its ways into the kernel lead through libc's `syscall`, where
+    /// [`futexes`](crate::run::syscalls) counts them.
+    const COUNTABLE: bool = true;
+
     /// The mutex; none holds it at first.
     type Mutex: Default + Send + Sync;
     /// What holds the mutex.
@@ -57,6 +61,8 @@ pub trait Monitored: Send + Sync {
 pub struct Traits {
     /// Makes one whose threads notify so.
     pub make: fn(Notify) -> Box<dyn Monitored>,
+    /// Whether its calls to sleep and to wake can be counted.
+    pub countable: bool,
 }
 
 /// A subject of this kind.
@@ -92,7 +98,7 @@ fn make<M: Monitor>(notify: Notify) -> Box<dyn Monitored> {
 }
 
 const fn peer<M: Monitor>(name: &'static str, about: &'static str) -> Entry {
-    Entry { name, about, family: false, kind: Traits { make: make::<M> } }
+    Entry { name, about, family: false, kind: Traits { make: make::<M>, countable: M::COUNTABLE } }
 }
 
 const fn ours<M: Monitor>(name: &'static str, about: &'static str) -> Entry {

@@ -87,6 +87,8 @@ impl Drop for Condvar {
 }
 
 impl Monitor for Pthread {
+    const COUNTABLE: bool = false;
+
     type Mutex = Mutex;
     type Guard<'a> = Guard<'a>;
     type Condvar = Condvar;
