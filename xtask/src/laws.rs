@@ -12,7 +12,7 @@
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 500 lines below its header | every source file |
 //! | prose in comments is at most 100 columns wide; tables, code in fences and explained mutants are not prose | every source file |
 //! | prose is at most 100 columns wide ([`markdown`]) | every Markdown file |
-//! | a crate has a README and a `lib.rs`; a protocol in `raw.rs` has models in both model worlds and a stress test | public crates |
+//! | a crate has a README and a `lib.rs` | public crates |
 //! | each lock has models, stress, a test of its layout, planted bugs, and a row of checks ([`locks`]) | lock crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
@@ -102,7 +102,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         let dir = shown(&package.dir, &workspace.root);
         findings.extend(limits::missing(package)?.into_iter().map(|what| format!("{dir}/{what}")));
         if package.is_public() {
-            findings.extend(missing_files_of(&package.dir)?.into_iter().map(|what| format!("{dir}: {what}")));
+            findings.extend(missing_files_of(&package.dir).into_iter().map(|what| format!("{dir}: {what}")));
         }
     }
     findings.extend(spec::load(workspace)?.1);
@@ -244,8 +244,8 @@ fn has_header(text: &str) -> bool {
     text.lines().map(str::trim).find(|line| is_prose(line) || !may_precede(line)).is_some_and(is_prose)
 }
 
-/// The files and tests that a public crate must have and lacks.
-fn missing_files_of(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
+/// The files that a public crate must have and lacks.
+fn missing_files_of(dir: &Path) -> Vec<&'static str> {
     let mut missing = Vec::new();
     if !dir.join("README.md").exists() {
         missing.push("no README.md");
@@ -253,27 +253,7 @@ fn missing_files_of(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
     if !dir.join("src/lib.rs").exists() {
         missing.push("no src/lib.rs");
     }
-    let has_protocol = sources(&dir.join("src"))?.iter().any(|path| path.ends_with("raw.rs"));
-    let is_core = dir.ends_with("core"); // its raw.rs is the trait, not a protocol
-    if has_protocol && !is_core {
-        let tests = targets(&dir.join("tests"));
-        // Loom has no priority inheritance and no processes.
-        let has_no_loom = dir.ends_with("pi") || dir.ends_with("shm");
-        for (name, what) in [
-            ("loom", "a protocol (raw.rs) without models: no tests/loom.rs, and no tests/loom/main.rs"),
-            (
-                "vm",
-                "a protocol (raw.rs) without models on the virtual machine: no tests/vm.rs, and no tests/vm/main.rs",
-            ),
-            ("stress", "a protocol (raw.rs) without stress: no tests/stress.rs, and no tests/stress/main.rs"),
-        ] {
-            let exempt = has_no_loom && name == "loom";
-            if !exempt && !tests.iter().any(|test| test.starts_with(name)) {
-                missing.push(what);
-            }
-        }
-    }
-    Ok(missing)
+    missing
 }
 
 /// Laws of a manifest.
@@ -457,17 +437,9 @@ mod tests {
 
     #[test]
     fn a_crate_without_its_rooms_is_found() {
-        let (_dir, bare) = package("bare", &[("src/raw.rs", "")]);
-        assert_eq!(missing_files_of(&bare.dir).unwrap().len(), 5);
-        let files = [
-            ("README.md", ""),
-            ("src/lib.rs", ""),
-            ("src/raw.rs", ""),
-            ("tests/loom.rs", ""),
-            ("tests/vm/main.rs", ""),
-            ("tests/stress.rs", ""),
-        ];
-        let (_dir, full) = package("full", &files);
-        assert_eq!(missing_files_of(&full.dir).unwrap(), [""; 0]);
+        let (_dir, bare) = package("bare", &[]);
+        assert_eq!(missing_files_of(&bare.dir).len(), 2);
+        let (_dir, full) = package("full", &[("README.md", ""), ("src/lib.rs", "")]);
+        assert_eq!(missing_files_of(&full.dir), [""; 0]);
     }
 }
