@@ -94,8 +94,9 @@ impl Told {
                 let mut ratios: Vec<f64> =
                     theirs.iter().zip(ours).map(|(theirs, ours)| ours / theirs).collect();
                 ratios.sort_by(f64::total_cmp);
-                let [least, median, most] =
-                    [0, ratios.len() / 2, ratios.len() - 1].map(|nth| format!("{:.2}", ratios[nth]));
+                let last = ratios.len() - 1;
+                let median = (ratios[last / 2] + ratios[last.div_ceil(2)]) / 2.0;
+                let [least, median, most] = [ratios[0], median, ratios[last]].map(|x| format!("{x:.2}"));
                 if subject != OURS {
                     text += &format!("{figure:8} our time by that of {subject}: {median} [{least} {most}]\n");
                 }
@@ -123,6 +124,9 @@ mod tests {
         let table = told.table(3).unwrap();
         assert!(table.contains("our time by that of boost: 2.00 [1.00 3.00]"), "{table}");
         assert!(table.contains("death    boost: there is no mutex"), "{table}");
+        told.read(&FIGURES.map(|figure| format!("ours {figure} 4\nboost {figure} 1\n")).concat()).unwrap();
+        let table = told.table(4).unwrap();
+        assert!(table.contains("our time by that of boost: 2.50 [1.00 4.00]"), "{table}");
         assert!(told.read("ours pair many").is_err());
     }
 }
