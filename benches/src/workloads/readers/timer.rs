@@ -6,7 +6,7 @@
 
 use super::threads::{Shared, Tally};
 use crate::subjects::rwlocks::{Read, mask};
-use crate::workloads::window::WARM_UP;
+use crate::workloads::window::{MEASURE, WARM_UP};
 use anyhow::{Result, ensure};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,8 +28,9 @@ pub(super) fn on_signal(read: Read<'_>) {
     let Some(mut handler) = HANDLER.take() else { return };
     let Handler { shared, handled } = &mut *handler;
     let took = read(shared.lock, &mut || handled.torn += u64::from(!shared.data.are_equal()));
-    if let Some(ticks) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) {
-        handled.counted += 1;
+    let phase = shared.phase.load(Relaxed);
+    if let Some(ticks) = took.filter(|_| phase != WARM_UP) {
+        handled.counted += u64::from(phase == MEASURE);
         handled.note(ticks, shared.clock.overhead());
     }
     HANDLER.set(Some(handler));
