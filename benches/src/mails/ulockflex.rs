@@ -13,6 +13,7 @@ use crate::engine::plan::Order;
 use crate::engine::record::{Line, Record};
 use crate::engine::run;
 use crate::report::units;
+use crate::run::busy_work;
 use crate::run::pinning::Pin;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Scenario, Times, Workers};
@@ -88,6 +89,9 @@ impl Program for Arguments {
 
     /// His rule: a row has more runs until its throughput is known.
     fn run(&self, order: &Order) -> Result<(Record, Option<i32>)> {
+        // One calibration for all of them.
+        let iterations_per_us = order.iterations_per_us.or_else(|| Some(busy_work::calibrate()));
+        let order = &Order { iterations_per_us, ..order.clone() };
         let (mut record, mut signal) = run::run(order)?;
         for _ in order.rounds..self.most {
             let open = record.lines.iter().filter(|line| !is_settled(line));
