@@ -61,8 +61,6 @@ figures! {
     "wait-p99.9" "p99.9" Nanoseconds LESS "99.9th percentile of the waits of acquisitions.";
     "wait-max" "longest wait" Nanoseconds LESS "The longest wait, also one that the end of the window cut off.";
     "wait-now" "wait of a moment" Nanoseconds LESS "The wait that a thread which waits at a random moment is in: the mean weighted by length.";
-    "lock" "lock" Nanoseconds LESS "An acquisition, uncontended, in the best of many batches.";
-    "unlock" "unlock" Nanoseconds LESS "A release, uncontended, in the best of many batches.";
     "unlock-min" "min unlock" Nanoseconds LESS "The shortest release.";
     "unlock-mean" "mean unlock" Nanoseconds LESS "Mean time of a release.";
     "unlock-max" "longest unlock" Nanoseconds LESS "The longest release.";

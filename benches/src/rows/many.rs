@@ -12,7 +12,7 @@ pub const ROW: Row = Row {
     about: "mutexes on many cores: sections of 0 to 10 us, an MCS spinlock beside them",
     share_s: (90, 0),
     jobs,
-    drop_first: &["mcs-park", "asym", "byte", "usync"],
+    drop_first: &["mcs-park", "byte", "usync"],
     columns: &[of("rate"), by_peer("rate"), of("cpu"), of("starved"), of("cov")],
     claims: no_claims,
     sentences,

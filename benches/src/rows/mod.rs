@@ -273,6 +273,8 @@ mod tests {
                 job.subjects.len() > usize::from(!is_alone)
             };
             assert!(jobs.iter().all(least), "{what}");
+            let may_go = |name: &&str| jobs.iter().any(|job| job.subjects.iter().any(|own| own == name));
+            assert!(mode != Mode::Full || row.drop_first.iter().all(may_go), "{what}");
         }
         for row in ALL {
             assert!(row.columns.iter().all(|column| Figure::find(column.figure).is_some()), "{}", row.name);

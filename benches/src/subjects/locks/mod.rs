@@ -25,9 +25,9 @@ pub use semaphores::{PosixSem, SysV};
 pub use ulock::{Permit, Ulock};
 pub use wait_wake::WaitWake;
 
-use super::rwlocks::{Peer, Psrw, PsrwCentral, PsrwHandler, Pthread};
+use super::rwlocks::{self, Psrw, PsrwCentral};
 use anyhow::{Result, anyhow, bail};
-use loops::time;
+pub(super) use loops::time;
 use posix::ROBUST;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -199,8 +199,8 @@ impl Entry {
     }
 }
 
-/// A patience as `--patience` has it: `0`, `3us`.
-pub fn patience_text(ns: u32) -> String {
+/// A patience as names have it: `0`, `3us`.
+fn patience_text(ns: u32) -> String {
     if ns == 0 { "0".into() } else { format!("{}us", f64::from(ns) / 1000.0) }
 }
 
@@ -308,16 +308,15 @@ locks! {
         "mcs-park" "MCS queue lock, spins for 100 pauses, then parks": Mcs<true>;
         "wait-wake" "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
         "sysv-undo" "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
-        "std-rw" "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
-        "parking_lot-rw" "parking_lot 0.13 RwLock": Rw<Peer<crate::subjects::rwlocks::ParkingLot>>;
-        "usync-rw" "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;
-        "pthread-rw" "pthread_rwlock_t, readers first": Rw<Peer<Pthread>>;
-        "sharded-rw" "crossbeam ShardedLock": Rw<Peer<crate::subjects::rwlocks::Sharded>>;
+        "std-rw" "std::sync::RwLock": Rw<rwlocks::Std>;
+        "parking_lot-rw" "parking_lot 0.13 RwLock": Rw<rwlocks::ParkingLot>;
+        "usync-rw" "usync RwLock": Rw<rwlocks::Usync>;
+        "pthread-rw" "pthread_rwlock_t, readers first": Rw<rwlocks::Pthread>;
+        "sharded-rw" "crossbeam ShardedLock": Rw<rwlocks::Sharded>;
         "arc-swap" "arc-swap: readers load, writers replace, nothing excludes": Swapped;
     }
     named {
         "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;
-        "psrw-handler" "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
         "psrw-central" "ulocks PsRwLock, all readers counted in the state": Rw<PsrwCentral>;
         "robust" "ulocks shm::Mutex, in a region": InRegion<shm::Mutex<u64>> | InRegion<shm::Mutex<u64>>;
         "robust-fair" "ulocks shm::FairMutex, in a region":

@@ -17,7 +17,7 @@ mod timed;
 
 pub use family::{Psrw, PsrwCentral, PsrwHandler, PsrwTimed};
 pub use mask::Masked;
-pub use peers::{ParkingLot, Peer, Pthread, Sharded, Std, Usync};
+pub use peers::{ParkingLot, Pthread, Sharded, Std, Usync};
 use timed::Placed;
 pub use timed::{Ask, Read, Subject};
 

@@ -8,9 +8,6 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::{LockResult, PoisonError};
 
-/// A peer as it is: all its readers alike, and none in signal handlers.
-pub type Peer<P> = P;
-
 /// No section of a benchmark leaves anything half done.
 #[inline]
 fn whole<G>(held: LockResult<G>) -> Option<G> {

@@ -2,8 +2,8 @@
 
 use super::{Array, Block, Poster, Semaphores};
 use crate::subjects::laps::Lap;
+use crate::subjects::locks::time;
 use std::hint::black_box;
-use std::time::Instant;
 use ulocks_semarray::Op;
 
 fn converted<A: Array>(set: &[Op]) -> Vec<A::Op> {
@@ -82,10 +82,6 @@ const BLOCK: u32 = 4_000;
 
 /// The time of so many pairs, for one of them, in nanoseconds.
 #[inline]
-fn timed(times: u32, mut pair: impl FnMut()) -> f64 {
-    let start = Instant::now();
-    for _ in 0..times {
-        pair();
-    }
-    start.elapsed().as_nanos() as f64 / f64::from(times)
+fn timed(times: u32, pair: impl FnMut()) -> f64 {
+    time(times, pair).as_nanos() as f64 / f64::from(times)
 }
