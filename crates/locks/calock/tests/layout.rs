@@ -4,10 +4,9 @@
 use ulocks_calock::{Calock, CalockCondvar, CalockWith, Every, RawCalock};
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
-use ulocks_core::policy::InOneProcess;
-use ulocks_core::queue::Rule;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+use ulocks_testkit::suite;
 
 ulocks_testkit::layout_tests! {
     Calock;
@@ -39,14 +38,10 @@ fn others_live_in_statics() {
 
 #[test]
 fn new_is_all_zero() {
-    fn check<P: InOneProcess, I: Rule>(size: usize) {
-        let new = RawCalock::<P, I>::new();
-        // SAFETY: the bytes of an initialised value without padding: a word of eight bytes,
-        // and counters of a multiple of their size.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const new).cast::<u8>(), size_of_val(&new)) };
-        assert_eq!(bytes, vec![0; size]);
+    // SAFETY: a word of eight bytes, and counters of a multiple of their size.
+    unsafe {
+        suite::new_is_all_zero::<RawCalock<Private>>(8);
+        suite::new_is_all_zero::<RawCalock<Private, Every<1_000>>>(8);
+        suite::new_is_all_zero::<RawCalock<Private<NoSpin, Counted>>>(8 + size_of::<Counted>());
     }
-    check::<Private, Every>(8);
-    check::<Private, Every<1_000>>(8);
-    check::<Private<NoSpin, Counted>, Every>(8 + size_of::<Counted>());
 }

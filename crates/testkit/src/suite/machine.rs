@@ -138,6 +138,17 @@ pub unsafe fn zeroed_is_unlocked<L: RawMutex>() {
     assert!(!mutex.is_locked());
 }
 
+/// A new lock is all zero, and has no more bytes than these.
+///
+/// # Safety
+/// An `L` has no padding.
+pub unsafe fn new_is_all_zero<L: RawMutex>(size: usize) {
+    let new = new_lock::<L>();
+    // SAFETY: the bytes of an initialised value, which have no padding among them.
+    let bytes = unsafe { std::slice::from_raw_parts((&raw const new).cast::<u8>(), size_of::<L>()) };
+    assert_eq!(bytes, vec![0; size]);
+}
+
 /// The clients of the models, once each, on threads of the system.
 pub fn clients<L: RawMutex + Send + Sync + 'static>() {
     model::exclusion::<L>(3);

@@ -37,7 +37,8 @@ pub use loom::{exact, exclusion, last_unlocker_frees, no_lost_wake, timed, timeo
 #[cfg(world = "machine")]
 pub use machine::{
     Effort, clients, contended, counters_agree, counts_what_happened, excludes, handlers_end_waits,
-    last_unlocker_unmaps, oversubscribed, storm_of_signals, waiters_give_up, zeroed_is_unlocked,
+    last_unlocker_unmaps, new_is_all_zero, oversubscribed, storm_of_signals, waiters_give_up,
+    zeroed_is_unlocked,
 };
 #[cfg(world = "vm")]
 pub use vm::{

@@ -2,9 +2,9 @@
 
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
-use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_fair::{FairMutex, RawFairMutex};
+use ulocks_testkit::suite;
 
 ulocks_testkit::layout_tests! {
     FairMutex;
@@ -21,13 +21,9 @@ const _: () = assert!(size_of::<FairMutex<()>>() == 2 * WORD && size_of::<FairMu
 
 #[test]
 fn new_is_all_zero() {
-    fn bytes<P: InOneProcess>() -> Vec<u8> {
-        let mutex = RawFairMutex::<P>::new();
-        let size = size_of_val(&mutex);
-        // SAFETY: the bytes of an initialised value without padding: two words, and counters of a
-        // multiple of its size.
-        unsafe { std::slice::from_raw_parts((&raw const mutex).cast::<u8>(), size) }.to_vec()
+    // SAFETY: two words.
+    unsafe {
+        suite::new_is_all_zero::<RawFairMutex<Private>>(2 * WORD);
+        suite::new_is_all_zero::<RawFairMutex<Private<NoSpin>>>(2 * WORD);
     }
-    assert_eq!(bytes::<Private>(), [0; 2 * WORD]);
-    assert_eq!(bytes::<Private<NoSpin>>(), [0; 2 * WORD]);
 }

@@ -3,6 +3,7 @@
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::{Private, Shared};
+use ulocks_testkit::suite;
 use ulocks_unfair::{BargingMutex, RawBargingMutex};
 
 ulocks_testkit::layout_tests! {
@@ -18,13 +19,9 @@ const _: () = assert!(size_of::<BargingMutex<()>>() == 4 && size_of::<BargingMut
 
 #[test]
 fn new_is_all_zero() {
-    fn bytes<P: ulocks_core::Policy>() -> Vec<u8> {
-        let mutex = RawBargingMutex::<P>::new();
-        let size = size_of_val(&mutex);
-        // SAFETY: the bytes of an initialised value without padding: a word, and counters of a
-        // multiple of its size.
-        unsafe { std::slice::from_raw_parts((&raw const mutex).cast::<u8>(), size) }.to_vec()
+    // SAFETY: a word.
+    unsafe {
+        suite::new_is_all_zero::<RawBargingMutex<Private>>(4);
+        suite::new_is_all_zero::<RawBargingMutex<Shared>>(4);
     }
-    assert_eq!(bytes::<Private>(), [0; 4]);
-    assert_eq!(bytes::<Shared>(), [0; 4]);
 }

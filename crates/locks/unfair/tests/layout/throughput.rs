@@ -2,9 +2,8 @@
 
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
-use ulocks_core::policy::InOneProcess;
-use ulocks_core::queue::Rule;
 use ulocks_core::spin::{Adaptive, NoSpin};
+use ulocks_testkit::suite;
 use ulocks_unfair::{After, HandOff, RawThroughputMutex, ThroughputMutex, ThroughputMutexWith};
 
 ulocks_testkit::layout_tests! {
@@ -27,14 +26,10 @@ fn a_strict_one_lives_in_a_static() {
 
 #[test]
 fn new_is_all_zero() {
-    fn check<P: InOneProcess, B: Rule>(size: usize) {
-        let new = RawThroughputMutex::<P, B>::new();
-        // SAFETY: the bytes of an initialised value without padding: a word, and counters of a
-        // multiple of their size.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const new).cast::<u8>(), size_of_val(&new)) };
-        assert_eq!(bytes, vec![0; size]);
+    // SAFETY: a word of eight bytes, and counters of a multiple of their size.
+    unsafe {
+        suite::new_is_all_zero::<RawThroughputMutex<Private>>(8);
+        suite::new_is_all_zero::<RawThroughputMutex<Private, HandOff>>(8);
+        suite::new_is_all_zero::<RawThroughputMutex<Private<NoSpin, Counted>>>(8 + size_of::<Counted>());
     }
-    check::<Private, After>(8);
-    check::<Private, HandOff>(8);
-    check::<Private<NoSpin, Counted>, After>(8 + size_of::<Counted>());
 }
