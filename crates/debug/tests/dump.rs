@@ -3,10 +3,6 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-#[path = "common/child.rs"]
-mod child;
-
-use child::child;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -15,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use std::{fs, ptr, thread};
 use ulocks_debug::{Class, FairMutex, Mutex, RwLock, held, waiters};
-use ulocks_testkit::limit::until;
+use ulocks_testkit::limit::{child, until};
 use ulocks_testkit::task;
 
 fn text(bytes: &[u8]) -> String {

@@ -17,7 +17,7 @@ use ulocks_debug::{
     new_deadlocks, profile, set_policy, set_stacks,
 };
 use ulocks_testkit::Child;
-use ulocks_testkit::limit::{output, until};
+use ulocks_testkit::limit::{again, output, until};
 
 static FIRST: Class = Class::new("first");
 static LAST: Class = Class::new("last");
@@ -193,12 +193,7 @@ fn a_file_accepts_classes_for_each_rule() {
 /// A process of its own that runs the test of this name with `words` in its environment, and ends
 /// well. `false` in that process.
 fn is_elsewhere(name: &str, words: &str) -> bool {
-    const NAME: &str = "ULOCKS_TEST_FORKS";
-    if env::var_os(NAME).is_some() {
-        return false;
-    }
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture"]).env(NAME, "1");
+    let Some(mut command) = again(name) else { return false };
     let output = output(command.env("ULOCKS_CHECKED", words));
     let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
     assert!(output.status.success(), "{text}");
@@ -265,11 +260,8 @@ fn a_child_of_a_fork_asks_for_deadlocks() {
 
 #[test]
 fn a_call_accepts_pairs() {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "the_program", "--nocapture"]).env("ULOCKS_TEST_PROGRAM", "accepts");
-    let output = output(command.env("ULOCKS_CHECKED", "warn").env("RUST_BACKTRACE", "0"));
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && !text.contains("`last`"), "{text}");
+    let (text, succeeds) = run_that("accepts", "warn");
+    assert!(succeeds && !text.contains("`last`"), "{text}");
     assert!(text.contains("possible inversion"), "{text}");
 }
 

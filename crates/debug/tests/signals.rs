@@ -4,18 +4,15 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-#[path = "common/child.rs"]
-mod child;
 mod common;
 
-use child::child;
 use std::cell::Cell;
 use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
 use std::thread;
 use ulocks_debug::{FairMutex, Mutex, SignalContext, TryLockError};
-use ulocks_testkit as _;
+use ulocks_testkit::limit::child;
 
 fn text(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()

@@ -3,11 +3,11 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::hint::black_box;
-use std::process::Command;
 use std::sync::Mutex as Plain;
 use std::sync::mpsc;
-use std::{env, thread};
+use std::thread;
 use ulocks_debug::*;
+use ulocks_testkit::limit::{again, output};
 use ulocks_testkit::task::until_asleep;
 
 static REPORTS: Plain<Vec<Report>> = Plain::new(Vec::new());
@@ -126,19 +126,15 @@ fn a_deadlock() {
     is_stack(other.asked_stack.as_ref(), &["waits_for_a", "takes_inner"]);
 }
 
-const CHILD: &str = "ULOCKS_STACKS_CHILD";
-
 #[test]
 fn the_environment_asks_for_stacks() {
-    if env::var_os(CHILD).is_some() {
-        let own = Mutex::new(());
-        let result = takes_outer(&own, || own.try_lock_checked().err());
-        return println!("\n{}", result.expect("a fault"));
-    }
     for (value, count) in [("1", 1), ("0", 0)] {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "the_environment_asks_for_stacks", "--nocapture"]);
-        let output = command.env(CHILD, "").env("ULOCKS_DEBUG_STACKS", value).output().unwrap();
+        let Some(mut command) = again("the_environment_asks_for_stacks") else {
+            let own = Mutex::new(());
+            let result = takes_outer(&own, || own.try_lock_checked().err());
+            return println!("\n{}", result.expect("a fault"));
+        };
+        let output = output(command.env("ULOCKS_DEBUG_STACKS", value));
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(text.matches("  stack   before\n").count(), count, "{text}");
         assert_eq!(text.matches("takes_outer").count() > 0, count > 0, "{text}");

@@ -1,9 +1,8 @@
 //! The machine clients pass on the plain lock. The mutants of the lock show that each can fail.
 #![cfg(world = "machine")]
 
-use std::env;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{self, Command};
+use std::process;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, mpsc::channel};
 use std::thread;
@@ -122,16 +121,13 @@ fn a_release_wakes_the_sleeper() {
 #[test]
 fn the_watchdog_is_heard_although_libtest_keeps_what_a_test_prints() {
     const NAME: &str = "the_watchdog_is_heard_although_libtest_keeps_what_a_test_prints";
-    const CHILD: &str = "ULOCKS_TESTKIT_HUNG";
-    if env::var_os(CHILD).is_some() {
+    let Some(mut command) = limit::again(NAME) else {
         let _watchdog = watchdog::watch_for(Duration::ZERO, "hung", String::new);
         loop {
             thread::park();
         }
-    }
-    let mut child = Command::new(env::current_exe().unwrap());
-    child.args([NAME, "--exact"]).env(CHILD, "1").env_remove("RUST_TEST_NOCAPTURE");
-    let output = child.output().unwrap();
+    };
+    let output = limit::output(command.env_remove("RUST_TEST_NOCAPTURE"));
     assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("hung: not finished after") && text.contains("thread "), "{text}");

@@ -5,11 +5,10 @@
 use super::signals::{realtime, strike};
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{Context, Handlers, Installed};
-
-const ROLE: &str = "ULOCKS_TEST_CHILD";
+use ulocks_testkit::limit;
 
 /// How a child has ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,15 +20,12 @@ pub enum End {
 /// Runs `body` in a process of its own, which is this test program once more, with the one test
 /// `name`, which calls this. The child ends with 0 when `body` returns.
 pub fn child(name: &str, body: impl FnOnce()) -> (End, String) {
-    if std::env::var(ROLE).is_ok_and(|role| role == name) {
+    let Some(Output { status, stderr, .. }) = limit::child(name) else {
         bounded();
         body();
         // SAFETY: ends the child, without what the test harness would write.
         unsafe { libc::_exit(0) };
-    }
-    let program = std::env::current_exe().unwrap();
-    let Output { status, stderr, .. } =
-        Command::new(program).args([name, "--exact", "--nocapture"]).env(ROLE, name).output().unwrap();
+    };
     let end = match (status.code(), status.signal()) {
         (Some(code), _) => End::Exit(code),
         (_, Some(signal)) => End::Killed(signal),

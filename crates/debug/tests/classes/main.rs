@@ -11,8 +11,6 @@
 
 mod attempts;
 mod beside;
-#[path = "../common/child.rs"]
-mod child;
 mod missed;
 mod random;
 mod traffic;

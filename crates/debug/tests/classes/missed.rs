@@ -68,7 +68,8 @@ fn a_class_that_was_contradicted_orders_its_locks_one_by_one() {
 /// The four programs without an inversion that panicked.
 #[test]
 fn no_report_ends_a_program_that_cannot_deadlock() {
-    let Some(output) = super::child::child("missed::no_report_ends_a_program_that_cannot_deadlock") else {
+    let Some(output) = ulocks_testkit::limit::child("missed::no_report_ends_a_program_that_cannot_deadlock")
+    else {
         set_policy(Policy::Panic);
         for way in super::WAYS {
             let ((first, last), plain) = ((way.make)(), Mutex::new(0));

@@ -7,8 +7,8 @@
 //! is too old is that of the test. A root of tests that uses nothing else of the kit says
 //! `use ulocks_testkit as _;`, and `cargo xtask tidy` says which lacks it.
 //!
-//! A loop that looks for something is [`until`], and a program is run by [`output`]. They end in a
-//! panic that names what was waited for.
+//! A loop that looks for something is [`until`], and a program is run by [`output`]: also this one,
+//! for a test that runs [`again`] elsewhere. They end in a panic that names what was waited for.
 //!
 //! **The limit around another is longer.** Of two that are equal, chance would say which reports.
 //! The inner one says more, and needs time to say it. A [watchdog](super::watchdog::watch) has the
@@ -22,7 +22,7 @@ use std::mem::MaybeUninit;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use std::{fs, ptr, thread};
+use std::{env, fs, ptr, thread};
 
 /// How many times the patience a test may take. It may have many clients, each with that patience.
 pub const LONGEST: u32 = 5;
@@ -103,6 +103,31 @@ pub fn output(command: &mut Command) -> Output {
         };
         Output { status, stdout, stderr }
     })
+}
+
+/// A command that runs the test `name` of this program again, alone in a process of its own, and
+/// prints what it prints. `None` in that process.
+///
+/// # Panics
+/// If this program has no path.
+pub fn again(name: &str) -> Option<Command> {
+    const AGAIN: &str = "ULOCKS_TEST_AGAIN";
+    if env::var_os(AGAIN).is_some_and(|running| running == name) {
+        return None;
+    }
+    let mut command = Command::new(env::current_exe().expect("the path of the test"));
+    command.args(["--exact", name, "--test-threads=1"]).env(AGAIN, name);
+    command.env("RUST_TEST_NOCAPTURE", "1").env("RUST_BACKTRACE", "0");
+    Some(command)
+}
+
+/// Runs the test `name` [`again`]; `None` in the process where it runs.
+///
+/// # Panics
+/// As [`output`].
+#[track_caller]
+pub fn child(name: &str) -> Option<Output> {
+    again(name).map(|mut command| output(&mut command))
 }
 
 fn read(from: &mut impl Read) -> Vec<u8> {

@@ -3,18 +3,17 @@
 //! A filter cannot be taken off again, and some tests want the end of the process. So such a test
 //! starts its own program once more, for that one test, and looks how the second program ends.
 
+use super::limit::child;
 use super::watchdog::watch;
 use crate::new_lock;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Output, exit};
+use std::process::{Output, exit};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::{env, io, thread};
+use std::{io, thread};
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::{Metered, RawMutex};
 
-/// In the environment of the second program.
-const SECOND: &str = "ULOCKS_REFUSAL";
 /// `futex_time64` of 32-bit machines.
 const SYS_FUTEX_TIME64: libc::c_long = 422;
 /// The answer of a filter that makes a call fail with the number that is added.
@@ -98,7 +97,7 @@ pub fn install(mut program: Vec<libc::sock_filter>) {
 /// `test` alone. Returns how it ended, and what it printed. It ends with status 0 if `body`
 /// returns, and by `SIGALRM` if it hangs.
 fn second_program(test: &str, body: impl FnOnce()) -> Output {
-    if env::var_os(SECOND).is_some() {
+    child(test).unwrap_or_else(|| {
         // SAFETY: the calls take numbers, and a pointer to memory that is read before they return.
         // No thread waits for the alarm.
         unsafe {
@@ -106,12 +105,8 @@ fn second_program(test: &str, body: impl FnOnce()) -> Output {
             libc::alarm(60);
         }
         body();
-        exit(0);
-    }
-    let program = env::current_exe().expect("a test program has a path");
-    let mut second = Command::new(program);
-    second.args([test, "--exact", "--nocapture"]).env(SECOND, "1").env("RUST_BACKTRACE", "0");
-    second.output().expect("a program that runs can be started again")
+        exit(0)
+    })
 }
 
 fn printed(output: &Output) -> String {

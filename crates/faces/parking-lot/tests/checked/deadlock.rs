@@ -3,20 +3,15 @@
 use ::ulocks_parking_lot::checked::deadlock::check_deadlock;
 use ::ulocks_parking_lot::checked::ulocks_debug::{Rule, deadlocks, waiters};
 use ::ulocks_parking_lot::checked::{Mutex, RwLock};
-use std::env;
-use std::process::Command;
 use std::sync::Barrier;
-use ulocks_testkit::limit::{output, until};
+use ulocks_testkit::limit::{again, output, until};
 
 /// In a process of its own, since the threads stay.
 #[test]
 fn a_deadlock_is_returned_once() {
-    const SECOND: &str = "ULOCKS_TEST_DEADLOCK";
-    if env::var_os(SECOND).is_none() {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["deadlock::a_deadlock_is_returned_once", "--exact"]).env(SECOND, "1");
+    if let Some(mut command) = again("deadlock::a_deadlock_is_returned_once") {
         let output = output(command.env("ULOCKS_CHECKED", "warn"));
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return;
     }
     static LOCKS: [Mutex<u32>; 2] = [const { Mutex::new(0) }; 2];
@@ -48,12 +43,9 @@ fn a_deadlock_is_returned_once() {
 /// As above.
 #[test]
 fn a_thread_that_waits_for_itself_is_a_deadlock() {
-    const SECOND: &str = "ULOCKS_TEST_SELF_DEADLOCK";
-    if env::var_os(SECOND).is_none() {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["deadlock::a_thread_that_waits_for_itself_is_a_deadlock", "--exact"]).env(SECOND, "1");
+    if let Some(mut command) = again("deadlock::a_thread_that_waits_for_itself_is_a_deadlock") {
         let output = output(command.env("ULOCKS_CHECKED", "warn"));
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return;
     }
     static MUTEX: Mutex<u32> = Mutex::new(0);

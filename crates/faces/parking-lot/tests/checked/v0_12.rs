@@ -6,9 +6,8 @@ use super::*;
 use ::ulocks_parking_lot::checked::{ulocks_debug::waiters, v0_12 as lot};
 use lot::{FairMutex, FairMutexGuard, Mutex, MutexGuard, ReentrantMutex, ReentrantMutexGuard};
 use lot::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
-use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
+use ulocks_testkit::limit::{again, output};
 use ulocks_testkit::refusal;
 
 include!("both.inc");
@@ -84,16 +83,12 @@ fn read_recursive_comes_in_beside_a_waiting_writer() {
 /// A harness keeps what a test prints, and an abort loses that. The report must not be lost.
 #[test]
 fn a_report_is_seen_although_the_harness_captures() {
-    const SECOND: &str = "ULOCKS_TEST_CAPTURED";
-    if env::var_os(SECOND).is_some() {
-        let _alive = ulocks_testkit::watchdog::watch("a fault", String::new);
+    let Some(mut command) = again("v0_12::a_report_is_seen_although_the_harness_captures") else {
         let mutex = Mutex::new(());
         let _held = mutex.lock();
-        drop(mutex.lock());
-    }
-    let program = env::current_exe().unwrap();
-    let test = "v0_12::a_report_is_seen_although_the_harness_captures";
-    let output = Command::new(program).args([test, "--exact"]).env(SECOND, "1").output().unwrap();
+        return drop(mutex.lock());
+    };
+    let output = output(command.env_remove("RUST_TEST_NOCAPTURE"));
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(
         !output.status.success() && printed.contains("self-deadlock") && printed.contains(WHY),
