@@ -2,9 +2,21 @@
 
 /// In an `impl RawMutex` of a lock whose field is a mutex with the same token: these methods are
 /// that mutex's. `passes_on! { 0: try_lock, lock_until, unlock, is_locked }` leaves out `lock`.
+/// Methods of another trait are passed on by their signatures, without the receiver.
 #[macro_export]
 macro_rules! passes_on {
     ($to:tt: $($method:ident),+) => { $($crate::passes_on! { @$method $to })+ };
+    ($to:tt: $(fn $method:ident() -> $result:ty;)+) => {$(
+        fn $method(&self) -> $result {
+            self.$to.$method()
+        }
+    )+};
+    ($to:tt: $(unsafe fn $method:ident($($arg:ident: $type:ty),+) $(-> $result:ty)?;)+) => {$(
+        unsafe fn $method(&self, $($arg: $type),+) $(-> $result)? {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { self.$to.$method($($arg),+) }
+        }
+    )+};
     (@lock $to:tt) => {
         fn lock(&self) -> Self::Token {
             self.$to.lock()

@@ -167,47 +167,31 @@ unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLock for
     type Scope = L::Scope;
     type ReadToken = L::ReadToken;
     type WriteToken = L::WriteToken;
+    crate::passes_on! { lock:
+        fn try_read() -> Option<L::ReadToken>;
+        fn try_write() -> Option<L::WriteToken>;
+        fn is_locked() -> bool;
+        fn is_write_locked() -> bool;
+    }
+    crate::passes_on! { lock:
+        unsafe fn unlock_read(token: L::ReadToken);
+        unsafe fn unlock_write(token: L::WriteToken);
+    }
 
     fn read(&self) -> L::ReadToken {
         self.acquire(self.lock.read_async(), L::read)
-    }
-
-    fn try_read(&self) -> Option<L::ReadToken> {
-        self.lock.try_read()
     }
 
     fn read_until(&self, deadline: Deadline) -> Option<L::ReadToken> {
         self.acquire_until(deadline, self.lock.read_async(), |lock| lock.read_until(deadline))
     }
 
-    unsafe fn unlock_read(&self, token: L::ReadToken) {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.unlock_read(token) };
-    }
-
     fn write(&self) -> L::WriteToken {
         self.acquire(self.lock.write_async(), L::write)
     }
 
-    fn try_write(&self) -> Option<L::WriteToken> {
-        self.lock.try_write()
-    }
-
     fn write_until(&self, deadline: Deadline) -> Option<L::WriteToken> {
         self.acquire_until(deadline, self.lock.write_async(), |lock| lock.write_until(deadline))
-    }
-
-    unsafe fn unlock_write(&self, token: L::WriteToken) {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.unlock_write(token) };
-    }
-
-    fn is_locked(&self) -> bool {
-        self.lock.is_locked()
-    }
-
-    fn is_write_locked(&self) -> bool {
-        self.lock.is_write_locked()
     }
 }
 
@@ -215,10 +199,7 @@ unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLock for
 unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLockDowngrade
     for Tasks<L, EVERY, POLLS>
 {
-    unsafe fn downgrade(&self, token: L::WriteToken) -> L::ReadToken {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.downgrade(token) }
-    }
+    crate::passes_on! { lock: unsafe fn downgrade(token: L::WriteToken) -> L::ReadToken; }
 }
 
 // SAFETY: as `L`, which does it all.
@@ -226,22 +207,23 @@ unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLockUpgr
     for Tasks<L, EVERY, POLLS>
 {
     type UpgradableToken = L::UpgradableToken;
+    crate::passes_on! { lock: fn try_upgradable() -> Option<L::UpgradableToken>; }
+    // `upgrade_until` too: a future that is dropped would release the lock.
+    crate::passes_on! { lock:
+        unsafe fn unlock_upgradable(token: L::UpgradableToken);
+        unsafe fn try_upgrade(token: L::UpgradableToken) -> Result<L::WriteToken, L::UpgradableToken>;
+        unsafe fn upgrade_until(token: L::UpgradableToken, deadline: Deadline)
+            -> Result<L::WriteToken, L::UpgradableToken>;
+        unsafe fn downgrade_upgradable(token: L::UpgradableToken) -> L::ReadToken;
+        unsafe fn downgrade_to_upgradable(token: L::WriteToken) -> L::UpgradableToken;
+    }
 
     fn upgradable(&self) -> L::UpgradableToken {
         self.acquire(self.lock.upgradable_async(), L::upgradable)
     }
 
-    fn try_upgradable(&self) -> Option<L::UpgradableToken> {
-        self.lock.try_upgradable()
-    }
-
     fn upgradable_until(&self, deadline: Deadline) -> Option<L::UpgradableToken> {
         self.acquire_until(deadline, self.lock.upgradable_async(), |lock| lock.upgradable_until(deadline))
-    }
-
-    unsafe fn unlock_upgradable(&self, token: L::UpgradableToken) {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.unlock_upgradable(token) };
     }
 
     unsafe fn upgrade(&self, token: L::UpgradableToken) -> L::WriteToken {
@@ -252,31 +234,6 @@ unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLockUpgr
         // SAFETY: the caller's contract is the callee's.
         let future = unsafe { self.lock.upgrade_async(token) };
         block_on_until(future, None, POLLS).expect("there is no deadline")
-    }
-
-    unsafe fn try_upgrade(&self, token: L::UpgradableToken) -> Result<L::WriteToken, L::UpgradableToken> {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.try_upgrade(token) }
-    }
-
-    unsafe fn upgrade_until(
-        &self,
-        token: L::UpgradableToken,
-        deadline: Deadline,
-    ) -> Result<L::WriteToken, L::UpgradableToken> {
-        // A future that is dropped would release the lock.
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.upgrade_until(token, deadline) }
-    }
-
-    unsafe fn downgrade_upgradable(&self, token: L::UpgradableToken) -> L::ReadToken {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.downgrade_upgradable(token) }
-    }
-
-    unsafe fn downgrade_to_upgradable(&self, token: L::WriteToken) -> L::UpgradableToken {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.downgrade_to_upgradable(token) }
     }
 }
 
