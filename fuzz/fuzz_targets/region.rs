@@ -20,7 +20,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::{Condvar, Directory, DirectoryError, FairMutex, LockError, Member, Mutex, MutexGuard, Region, RwLock, SemArray, Semaphore, SharedSafe, inspect, layout};
+use ulocks_shm::{
+    Condvar, Directory, DirectoryError, FairMutex, LockError, Member, Mutex, MutexGuard, Region, RwLock,
+    SemArray, Semaphore, SharedSafe, inspect, layout,
+};
 
 const SLOTS: usize = 8;
 const SEMS: usize = 3;
