@@ -4,14 +4,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 use ulocks_debug::profile::{self, LockLine, Profile, Sums};
 use ulocks_debug::*;
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -318,26 +317,9 @@ fn a_profile_is_read_while_it_is_reset() {
     });
 }
 
-/// Whether `program` returns true in a child of a fork, within ten seconds.
+/// Whether `program` returns true in a child of a fork.
 fn in_child(program: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child ends in this function.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let is_right = catch_unwind(AssertUnwindSafe(program)).unwrap_or(false);
-        // SAFETY: nothing is to be run down.
-        unsafe { libc::_exit(i32::from(!is_right)) };
-    }
-    // The child may hang in `fork` already, so it cannot watch itself.
-    let (begun, mut status) = (std::time::Instant::now(), 0);
-    // SAFETY: `status` is a place for the answer.
-    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
-        if begun.elapsed() > Duration::from_secs(10) {
-            // SAFETY: the child has not been waited for, so the number is still its own.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    status == 0
+    Child::runs(|| assert!(program())).waited() == 0
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Runs planted faults and reads the reports.
 
-use std::io::Write;
 use std::panic::Location;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use ulocks_debug::{Policy, Report, Rule, Severity, TryLockError, set_policy};
 
 static REPORTS: Mutex<Vec<Report>> = Mutex::new(Vec::new());
@@ -38,23 +36,6 @@ pub fn reports<T: Send>(program: impl FnOnce() -> T + Send) -> (Vec<Report>, Opt
         Err(panic) => std::panic::resume_unwind(panic),
     };
     (reports, value)
-}
-
-/// Ends the process if one fault takes long: a deadlock that is not reported never ends.
-pub fn watch(running: &'static AtomicUsize, names: Vec<&'static str>) {
-    std::thread::spawn(move || {
-        let mut seen = (usize::MAX, 0);
-        loop {
-            std::thread::sleep(Duration::from_secs(1));
-            let now = running.load(Relaxed);
-            seen = if seen.0 == now { (now, seen.1 + 1) } else { (now, 0) };
-            if seen.1 == 30 {
-                // Not by `eprintln!`: the harness of tests would keep it, and it ends here.
-                let _ = writeln!(std::io::stderr(), "{}: it does not end", names[now]);
-                std::process::exit(101);
-            }
-        }
-    });
 }
 
 /// Runs `call`, which may break a rule. Other panics are passed on.
