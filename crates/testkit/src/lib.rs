@@ -14,7 +14,7 @@
 //! | a death lets no thread in | [`model::exclusion_despite_deaths`] | |
 //! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
 //! | progress with many more threads than CPUs | | `stress::oversubscribed` |
-//! | all-zero memory is an unlocked lock | | `shared::zeroed_is_unlocked` |
+//! | a new lock is all zero | | `suite::new_is_all_zero` |
 //! | a kernel that refuses a call strands no thread, and leaves no place in a queue behind | | `refusal::waiter_aborts`, `refusal::waiter_unwinds`, `refusal::release_aborts` |
 //! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |
 //! | the first to come is served first | [`model::in_order`] | `stress::order` |

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use ulocks::policy::{NoSpin, Private, Shared};
+use ulocks::policy::{Counted, NoSpin, Private, Shared};
 use ulocks_testkit::task::asleep;
 use ulocks_testkit::watchdog::{Watchdog, watch};
 
@@ -148,10 +148,10 @@ macro_rules! pi_condvars {
 fn unfair() {
     use ulocks::unfair::*;
     mutexes! {
-        BargingMutex<u32>; BargingMutexWith<u32, Shared>;
-        ThroughputMutex<u32>; ThroughputMutexWith<u32, Private>;
-        AsymMutex<u32>; AsymMutexWith<u32, Shared>;
-        ByteMutex<u32>; ByteMutexWith<u32, Private<NoSpin>>;
+        BargingMutex<u32>; BargingMutexWith<u32, Shared<NoSpin, Counted>>;
+        ThroughputMutex<u32>; ThroughputMutexWith<u32, Private<NoSpin, Counted>>;
+        AsymMutex<u32>; AsymMutexWith<u32, Shared<NoSpin, Counted>>;
+        ByteMutex<u32>; ByteMutexWith<u32, Private<NoSpin, Counted>>;
     }
     condvars! {
         BargingCondvar, with BargingMutex<u32>;
@@ -167,16 +167,17 @@ fn unfair() {
 #[test]
 fn fair() {
     use ulocks::fair::*;
-    mutexes! { FairMutex<u32>; FairMutexWith<u32, Private<NoSpin>>; }
+    mutexes! { FairMutex<u32>; FairMutexWith<u32, Private<NoSpin, Counted>>; }
     condvars! { FairCondvar, with FairMutex<u32>; FairCondvarWith<Private<NoSpin>>, with FairMutexWith<u32, Private<NoSpin>>; }
-    semaphores! { Semaphore; SemaphoreWith<Private<NoSpin>>; }
+    semaphores! { Semaphore; SemaphoreWith<Private<NoSpin, Counted>>; }
 }
 
 #[test]
 fn pi() {
     use ulocks::pi::*;
     mutexes! {
-        PiMutex<u32>, unwrap; PiMutexWith<u32, Shared>, unwrap; PiMutexOf<RawPiMutex, u32>, unwrap;
+        PiMutex<u32>, unwrap; PiMutexWith<u32, Shared<NoSpin, Counted>>, unwrap;
+        PiMutexOf<RawPiMutex, u32>, unwrap;
     }
     pi_condvars! {
         PiCondvar, with PiMutex<u32>; PiCondvarWith<Shared>, with PiMutexWith<u32, Shared>;
@@ -187,14 +188,18 @@ fn pi() {
 #[test]
 fn calock() {
     use ulocks::calock::*;
-    mutexes! { Calock<u32>; CalockWith<u32, Private<NoSpin>>; }
+    mutexes! { Calock<u32>; CalockWith<u32, Private<NoSpin, Counted>>; }
     condvars! { CalockCondvar, with Calock<u32>; CalockCondvarWith<Private<NoSpin>>, with CalockWith<u32, Private<NoSpin>>; }
 }
 
 #[test]
 fn psrwlock() {
     use ulocks::psrwlock::*;
-    rwlocks! { PsRwLock<u32>; PsRwLockWith<u32, Sifted<{ BULK | URGENT | NESTED }, Shared>>; }
+    rwlocks! {
+        PsRwLock<u32>;
+        PsRwLockWith<u32, Sifted<{ BULK | URGENT | NESTED }, Shared>>;
+        PsRwLockWith<u32, Sifted<{ BULK | HANDLER }, Private<NoSpin, Counted>>>;
+    }
 }
 
 #[test]

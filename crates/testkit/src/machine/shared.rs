@@ -4,7 +4,6 @@ use super::child::Child;
 use super::stress::{Counts, Load, Protected, Random, unlock};
 use super::watchdog::watch;
 use crate::model::lock_within;
-use crate::new_lock;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -159,17 +158,4 @@ pub fn timed<L: RawMutex>(load: Load) -> Counts {
         0 => Some(lock.lock()),
         _ => lock_within(lock, Duration::from_nanos(random.below(200_000).into())),
     })
-}
-
-/// A lock in fresh zeroed memory, never initialised: law 1 of the family.
-pub fn zeroed_is_unlocked<L: RawMutex>() -> bool {
-    let mapping = Mapping::shared();
-    let _ = new_lock::<L>();
-    // SAFETY: the page is zeroed and large enough; that zeroes are an unlocked lock is what the
-    // family promises.
-    let lock = unsafe { &*mapping.place::<L>() };
-    let Some(token) = lock.try_lock() else { return false };
-    // SAFETY: acquired above.
-    unsafe { lock.unlock(token) };
-    !lock.is_locked()
 }

@@ -4,7 +4,6 @@ use crate::interrupt;
 use crate::model;
 use crate::new_lock;
 use crate::stress::{self, Load};
-use std::mem::MaybeUninit;
 use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::raw::{Metered, RawInterruptible, RawMutex};
 
@@ -121,21 +120,6 @@ fn lock_and_unlock<L: RawMutex>(mutex: &L) {
     let token = mutex.lock();
     // SAFETY: locked the line before.
     unsafe { mutex.unlock(token) };
-}
-
-/// Zeroed memory is an unlocked lock.
-///
-/// # Safety
-/// All-zero bytes are a valid `L`.
-pub unsafe fn zeroed_is_unlocked<L: RawMutex>() {
-    // SAFETY: the caller's promise.
-    let mutex = unsafe { MaybeUninit::<L>::zeroed().assume_init() };
-    assert!(!mutex.is_locked());
-    let token = mutex.try_lock().expect("free");
-    assert!(mutex.try_lock().is_none());
-    // SAFETY: locked two lines above.
-    unsafe { mutex.unlock(token) };
-    assert!(!mutex.is_locked());
 }
 
 /// A new lock is all zero, and has no more bytes than these.

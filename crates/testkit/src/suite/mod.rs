@@ -8,8 +8,8 @@
 //! |---|---|---|
 //! | [`stress_tests!`](crate::stress_tests) | exclusion, also by threads that move; waits that give up; signals; more threads than CPUs; the last user unmaps | the `Effort`, each policy and bound |
 //! | [`interrupt_tests!`](crate::interrupt_tests) | waits that a signal handler ends, also on a condition variable | the `Effort`, each policy and bound |
-//! | [`layout_tests!`](crate::layout_tests) | a static; zeroed memory is unlocked; a forgotten guard; counters; `UnwindSafe` | its typed face, its counting type, each scope |
-//! | [`shared_tests!`](crate::shared_tests) | exclusion and waits that give up between processes; a zeroed page is unlocked | the load, each process-shared type |
+//! | [`layout_tests!`](crate::layout_tests) | a static; a forgotten guard; counters; `UnwindSafe` | its typed face, its counting type, each scope |
+//! | [`shared_tests!`](crate::shared_tests) | exclusion and waits that give up between processes | the load, each process-shared type |
 //! | [`crowd_tests!`](crate::crowd_tests) | ten thousand threads wait and allocate nothing | each scope and bound |
 //! | [`miri_tests!`](crate::miri_tests) | the clients of [`model`](crate::model); the typed face with its condition variable | its typed face, each way of waiting |
 //! | [`loom_models!`](crate::loom_models) | exclusion, wake-ups, timeouts, last access, with small bounds | its types |
@@ -38,7 +38,6 @@ pub use loom::{exact, exclusion, last_unlocker_frees, no_lost_wake, timed, timeo
 pub use machine::{
     Effort, clients, contended, counters_agree, counts_what_happened, excludes, handlers_end_waits,
     last_unlocker_unmaps, new_is_all_zero, oversubscribed, storm_of_signals, waiters_give_up,
-    zeroed_is_unlocked,
 };
 #[cfg(world = "vm")]
 pub use vm::{
@@ -116,13 +115,6 @@ macro_rules! layout_tests {
         }
 
         #[test]
-        fn zeroed_memory_is_an_unlocked_mutex() {
-            // SAFETY: the types have no niche. That all their fields are valid when zero is the
-            // promise that is tested.
-            $(unsafe { $crate::suite::zeroed_is_unlocked::<$lock>() };)+
-        }
-
-        #[test]
         fn a_forgotten_guard_leaves_it_locked_and_it_may_be_moved() {
             let mutex = $typed::new(String::from("kept"));
             std::mem::forget(mutex.lock());
@@ -150,11 +142,6 @@ macro_rules! shared_tests {
         #[test]
         fn a_process_that_gives_up_strands_nobody() {
             $($crate::shared::timed::<$lock>($load).check();)+
-        }
-
-        #[test]
-        fn a_zeroed_page_is_an_unlocked_mutex() {
-            $(assert!($crate::shared::zeroed_is_unlocked::<$lock>());)+
         }
     };
 }

@@ -1,7 +1,6 @@
 //! The semaphore.
 
 use std::cell::RefCell;
-use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 use std::time::{Duration, Instant};
@@ -28,21 +27,6 @@ fn lives_in_a_static() {
     assert_eq!(IN_A_STATIC.available_permits(), 1);
     drop(one);
     assert_eq!(IN_A_STATIC.available_permits(), 2);
-}
-
-#[test]
-fn zeroed_memory_is_a_semaphore_without_permits() {
-    fn check<P: InOneProcess>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
-        // has no niche.
-        let semaphore = unsafe { MaybeUninit::<RawSemaphore<P>>::zeroed().assume_init() };
-        assert_eq!(semaphore.available(), 0);
-        assert!(!semaphore.try_acquire(1));
-        assert_eq!(semaphore.release(3), Ok(()));
-        assert!(semaphore.try_acquire(3));
-    }
-    check::<Private>();
-    check::<Private<NoSpin, Counted>>();
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! What the types promise of their memory: size, alignment, all-zero, constness.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use ulocks_core::meter::Counted;
-use ulocks_core::spin::{NoSpin, Patience};
+use ulocks_core::spin::Patience;
 use ulocks_core::{Private, Shared};
 use ulocks_pi::{PiCondvar, PiMutex, PiMutexWith, RawPiMutex};
-use ulocks_testkit::suite;
+use ulocks_testkit as _;
 
 static IN_A_STATIC: PiMutex<()> = PiMutex::new(());
 static CONDVAR: PiCondvar = PiCondvar::new();
@@ -22,17 +21,6 @@ fn lives_in_a_static() {
     drop(held);
     assert!(!IN_A_STATIC.is_locked());
     assert_eq!(CONDVAR.notify_all(&IN_A_STATIC), Ok(0));
-}
-
-#[test]
-fn zeroed_memory_is_an_unlocked_mutex() {
-    // SAFETY: the types have no niche. That all their fields are valid when zero is the promise
-    // that is tested.
-    unsafe {
-        suite::zeroed_is_unlocked::<RawPiMutex<Private>>();
-        suite::zeroed_is_unlocked::<RawPiMutex<Shared>>();
-        suite::zeroed_is_unlocked::<RawPiMutex<Private<NoSpin, Counted>>>();
-    }
 }
 
 #[test]
