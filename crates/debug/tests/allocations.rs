@@ -5,45 +5,25 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_debug::*;
-use ulocks_testkit as _;
-
-struct Counted;
-
-std::thread_local! {
-    static MINE: Cell<usize> = const { Cell::new(0) };
-}
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+use ulocks_testkit::allocations::{Counting, during, live};
 
 #[global_allocator]
-static GLOBAL: Counted = Counted;
-
-// SAFETY: every call is passed on to `System`, whose results are returned unchanged.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        MINE.set(MINE.get() + 1);
-        LIVE.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.dealloc(memory, layout) };
-    }
-}
+static COUNTING: Counting = Counting;
 
 /// How often this thread allocates in `work`.
 fn allocations(work: impl FnOnce()) -> usize {
-    let before = MINE.get();
+    during(work).times
+}
+
+/// By how many bytes the process has grown after `work`.
+fn grown(work: impl FnOnce()) -> usize {
+    let before = live();
     work();
-    MINE.get() - before
+    live().saturating_sub(before)
 }
 
 /// Holds `locks` all at once, one in the other.
@@ -130,9 +110,7 @@ fn locks_of_their_own_order_leave_nothing() {
         }
     };
     come_and_go(1_000);
-    let before = LIVE.load(Relaxed);
-    come_and_go(20_000);
-    let grown = LIVE.load(Relaxed).saturating_sub(before);
+    let grown = grown(|| come_and_go(20_000));
     assert!(grown < 256 << 10, "{grown} bytes more");
 }
 
@@ -151,9 +129,7 @@ fn reported_orders_of_locks_leave_nothing() {
         }
     };
     come_and_go(100);
-    let before = LIVE.load(Relaxed);
-    come_and_go(20_000);
-    let grown = LIVE.load(Relaxed).saturating_sub(before);
+    let grown = grown(|| come_and_go(20_000));
     assert!(grown < 256 << 10, "{grown} bytes more");
 }
 
@@ -231,9 +207,9 @@ fn a_million_locks_and_their_threads_leave_nothing() {
     come_and_go(10);
     threads(10);
     // The other tests run beside this one, and keep a little.
-    let before = LIVE.load(Relaxed);
-    come_and_go(1_000_000);
-    threads(1_000);
-    let grown = LIVE.load(Relaxed).saturating_sub(before);
+    let grown = grown(|| {
+        come_and_go(1_000_000);
+        threads(1_000);
+    });
     assert!(grown < 256 << 10, "{grown} bytes more");
 }

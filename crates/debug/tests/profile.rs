@@ -2,8 +2,6 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -11,25 +9,7 @@ use std::time::Duration;
 use ulocks_debug::profile::{self, LockLine, Profile, Sums};
 use ulocks_debug::*;
 use ulocks_testkit::Child;
-
-/// Counts the allocations of each thread.
-struct Counting;
-
-std::thread_local! { static ALLOCATED: Cell<u64> = const { Cell::new(0) }; }
-
-// SAFETY: all is passed on to the allocator of the system.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(memory, layout) };
-    }
-}
+use ulocks_testkit::allocations::{Counting, during};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -236,9 +216,7 @@ fn an_acquisition_allocates_once_for_each_place() {
             *outer += 1;
         };
         round();
-        let before = ALLOCATED.get();
-        (0..10_000).for_each(|_| round());
-        assert_eq!(ALLOCATED.get(), before);
+        assert_eq!(during(|| (0..10_000).for_each(|_| round())).times, 0);
     });
     assert_eq!(class(&profile, "steady").unwrap().sums.acquired, 10_001);
 }
@@ -251,9 +229,8 @@ fn the_entries_of_a_thread_are_bounded() {
         thread::scope(|scope| {
             // A thread of a name of its own has a table of its own.
             let work = || {
-                let before = ALLOCATED.get();
-                locks.iter().for_each(|lock| drop(lock.lock()));
-                assert!(ALLOCATED.get() - before < 4_200, "{}", ALLOCATED.get() - before);
+                let allocated = during(|| locks.iter().for_each(|lock| drop(lock.lock())));
+                assert!(allocated.times < 4_200, "{allocated:?}");
             };
             thread::Builder::new().name("many".to_owned()).spawn_scoped(scope, work).unwrap();
         });

@@ -41,7 +41,8 @@ pub mod plain;
 pub mod prepared;
 #[cfg(world = "machine")]
 pub use machine::{
-    Child, cancel, cdylib, crowd, interrupt, limit, refusal, rw, shared, storm, stress, task, watchdog,
+    Child, allocations, cancel, cdylib, crowd, interrupt, limit, refusal, rw, shared, storm, stress, task,
+    watchdog,
 };
 pub mod sets;
 pub mod suite;

@@ -10,7 +10,7 @@ use ulocks_testkit::plain::rw::PlainRw;
 use ulocks_testkit::{crowd, rw};
 
 #[global_allocator]
-static WATCHED: crowd::Watched = crowd::Watched;
+static COUNTING: ulocks_testkit::allocations::Counting = ulocks_testkit::allocations::Counting;
 
 /// A lock that allocates when it is taken already.
 struct Greedy(Plain);

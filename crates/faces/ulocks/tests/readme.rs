@@ -1,37 +1,12 @@
 //! What the tables of the README and of the guide `which` say of sizes.
 
-#[cfg(not(any(ulocks_loom, ulocks_vm)))]
-use ulocks_testkit as _;
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::mem::size_of;
-
-thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed.
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-}
-
-struct Counting;
+use ulocks_testkit::allocations::{Counting, during};
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-// SAFETY: the system's allocator does what is asked; to count changes nothing of it, and does not
-// allocate: the counter has no destructor and a constant for its initial value.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.set(LIVE.get() + layout.size() as isize);
-        // SAFETY: as the caller says.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: as the caller says.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
 
 /// What the tables say of the size of a lock. They say the same.
 fn size(of: &str) -> String {
@@ -51,11 +26,10 @@ fn in_table(text: &str, of: &str) -> Option<String> {
 #[test]
 fn an_array_has_the_size_of_its_semaphores() {
     let bytes = |len: usize| {
-        let before = LIVE.get();
-        let array = ulocks::semarray::SemArray::new(len);
-        let live = LIVE.get() - before;
-        drop(array);
-        assert_eq!(LIVE.get(), before, "all is given back");
+        let mut array = None;
+        let allocated = during(|| array = Some(ulocks::semarray::SemArray::new(len)));
+        let live = allocated.bytes - allocated.freed;
+        assert_eq!(during(|| drop(array)).freed, live, "all is given back");
         live
     };
     let each = (bytes(1_001) - bytes(1)) / 1_000;

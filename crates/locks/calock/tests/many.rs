@@ -4,10 +4,9 @@
 use ulocks_calock::{Every, RawCalock};
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
-use ulocks_testkit::crowd;
 
 #[global_allocator]
-static WATCHED: crowd::Watched = crowd::Watched;
+static COUNTING: ulocks_testkit::allocations::Counting = ulocks_testkit::allocations::Counting;
 
 ulocks_testkit::crowd_tests! {
     RawCalock<Private>, RawCalock<Private<NoSpin>, Every<1_000_000>>,

@@ -5,6 +5,6 @@ use ulocks_core::{Private, Shared};
 use ulocks_pi::RawPiMutex;
 
 #[global_allocator]
-static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;
+static COUNTING: ulocks_testkit::allocations::Counting = ulocks_testkit::allocations::Counting;
 
 ulocks_testkit::crowd_tests! { RawPiMutex<Private>, RawPiMutex<Shared> }

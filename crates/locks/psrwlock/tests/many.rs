@@ -4,10 +4,10 @@
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_psrwlock::{BULK, Eager, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT};
-use ulocks_testkit::{crowd, rw};
+use ulocks_testkit::rw;
 
 #[global_allocator]
-static WATCHED: crowd::Watched = crowd::Watched;
+static COUNTING: ulocks_testkit::allocations::Counting = ulocks_testkit::allocations::Counting;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 

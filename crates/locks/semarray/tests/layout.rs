@@ -1,8 +1,6 @@
 //! What the types promise of their memory, of what they allocate, and which threads they may go to.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -12,7 +10,7 @@ use ulocks_core::{Private, Shared};
 use ulocks_semarray::{
     Builder, Error, Fairness, InOneProcess, Op, Permit, RawSemArray, SemArray, SemArrayWith, Set,
 };
-use ulocks_testkit as _;
+use ulocks_testkit::allocations::{Counting, during};
 
 /// The fields that every operation reads have a cache line of their own, and the fields that are
 /// written another.
@@ -65,37 +63,13 @@ fn it_does_not_go_to_other_processes() {
     <Private as Candidate<OfOneProcess>>::only_one();
 }
 
-/// Notes what a thread allocates.
-struct Noted;
-
-thread_local! {
-    /// Constant and without a destructor, so that the allocator may look at it at any time.
-    static NOTES: Cell<(usize, usize, usize)> = const { Cell::new((0, 0, 0)) };
-}
-
-// SAFETY: every call is passed on to `System`, whose results are returned unchanged.
-unsafe impl GlobalAlloc for Noted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let (times, bytes, align) = NOTES.get();
-        NOTES.set((times + 1, bytes + layout.size(), align.max(layout.align())));
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.dealloc(memory, layout) };
-    }
-}
-
 #[global_allocator]
-static NOTED: Noted = Noted;
+static COUNTING: Counting = Counting;
 
 /// How often `body` allocates on this thread, how much, and for what alignment at the most.
 fn allocations(body: impl FnOnce()) -> (usize, usize, usize) {
-    NOTES.set((0, 0, 0));
-    body();
-    NOTES.get()
+    let allocated = during(body);
+    (allocated.times, allocated.bytes, allocated.align)
 }
 
 #[test]

@@ -6,23 +6,23 @@
 //! The test names the allocator that looks:
 //!
 //! ```no_run
-//! use ulocks_testkit::plain::Plain;
+//! use ulocks_testkit::allocations::Counting;
 //! use ulocks_testkit::crowd;
+//! use ulocks_testkit::plain::Plain;
 //!
 //! #[global_allocator]
-//! static WATCHED: crowd::Watched = crowd::Watched;
+//! static COUNTING: Counting = Counting;
 //!
 //! fn main() {
 //!     crowd::ten_thousand_wait::<Plain>().check();
 //! }
 //! ```
 
+use super::allocations::during;
 use super::limit::until;
 use super::stress::Protected;
 use super::task;
 use super::watchdog::watch;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,55 +39,11 @@ const LOOK: Duration = Duration::from_millis(1_500);
 /// The stack of each: the default would take 20 GiB of addresses for all of them.
 const STACK_BYTES: usize = 32 << 10;
 
-/// The system's allocator, which counts what threads allocate while they are watched.
-#[derive(Debug)]
-pub struct Watched;
-
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-thread_local! {
-    /// Constant and without a destructor, so that the allocator may look at it at any time.
-    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
-}
-
-fn saw_an_allocation() {
-    if IS_WATCHED.get() {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-    }
-}
-
-// SAFETY: every call is passed on to `System`, whose results are returned unchanged.
-unsafe impl GlobalAlloc for Watched {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        saw_an_allocation();
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        saw_an_allocation();
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        saw_an_allocation();
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.realloc(memory, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { System.dealloc(memory, layout) };
-    }
-}
-
 /// Runs `body` with this thread's allocations counted.
-fn watched<R>(body: impl FnOnce() -> R) -> R {
-    IS_WATCHED.set(true);
-    let result = body();
-    IS_WATCHED.set(false);
-    result
+fn watched(body: impl FnOnce()) {
+    ALLOCATIONS.fetch_add(during(body).times, Relaxed);
 }
 
 /// What became of a crowd.
@@ -126,7 +82,8 @@ impl Crowd {
 /// after the other.
 ///
 /// # Panics
-/// If one does not count, or if the test does not run on [`Watched`].
+/// If one does not count, or if the test does not run on
+/// [`Counting`](super::allocations::Counting).
 pub fn ten_thousand_wait<L: RawMutex + Send + Sync + 'static>() -> Crowd {
     wait_for_lock::<L>(TEN_THOUSAND)
 }
@@ -161,14 +118,14 @@ pub fn wait_for_lock<L: RawMutex + Send + Sync + 'static>(threads: usize) -> Cro
 /// through once `open` was called; `open` is called when all are asleep. For locks of any kind.
 ///
 /// # Panics
-/// If a thread does, or if the test does not run on [`Watched`].
+/// If a thread does, or if the test does not run on [`Counting`](super::allocations::Counting).
 pub fn wait(threads: usize, pass: impl Fn() + Send + Sync + 'static, open: impl FnOnce()) -> Crowd {
     // Two crowds at once might be more than the machine permits.
     static ONE_CROWD: Mutex<()> = Mutex::new(());
     let _alone = ONE_CROWD.lock().unwrap_or_else(PoisonError::into_inner);
     ALLOCATIONS.store(0, Relaxed);
     watched(|| drop(black_box(Box::new(0))));
-    assert_eq!(ALLOCATIONS.swap(0, Relaxed), 1, "the test has no `#[global_allocator]` of type `Watched`");
+    assert_eq!(ALLOCATIONS.swap(0, Relaxed), 1, "the test has no `#[global_allocator]` of type `Counting`");
 
     let came_through = Arc::new(AtomicUsize::new(0));
     let _watchdog = {

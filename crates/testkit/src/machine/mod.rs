@@ -1,5 +1,6 @@
 //! Clients for the machine: many operations, real threads and processes, the real kernel.
 
+pub mod allocations;
 pub mod cancel;
 pub mod cdylib;
 mod child;

@@ -5,4 +5,4 @@ mod mutex;
 mod semaphore;
 
 #[global_allocator]
-static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;
+static COUNTING: ulocks_testkit::allocations::Counting = ulocks_testkit::allocations::Counting;

@@ -9,7 +9,7 @@ mod wake_calls;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
-static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;
+static COUNTING: ulocks_testkit::allocations::Counting = ulocks_testkit::allocations::Counting;
 
 /// One test at a time: seats are counted for the whole process.
 struct Alone(#[allow(dead_code, reason = "its drop lets the next one in")] MutexGuard<'static, ()>);

@@ -9,4 +9,4 @@ mod condvar;
 mod throughput;
 
 #[global_allocator]
-static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;
+static COUNTING: ulocks_testkit::allocations::Counting = ulocks_testkit::allocations::Counting;

@@ -10,7 +10,8 @@ use ulocks_core::raw::RawRwLock;
 /// it is released, and all get it.
 ///
 /// # Panics
-/// If one does not, and if the test does not run on [`Watched`](super::super::crowd::Watched).
+/// If one does not, and if the test does not run on
+/// [`Counting`](super::super::allocations::Counting).
 pub fn ten_thousand_wait<L: RawRwLock + Send + Sync + 'static>() -> Crowd {
     wait_for_rw_lock::<L>(TEN_THOUSAND)
 }
