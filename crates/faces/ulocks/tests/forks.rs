@@ -9,10 +9,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 use ulocks::semarray::{Op, SemArray};
 use ulocks::task::AsyncRwLock;
-use ulocks_testkit::task;
+use ulocks_testkit::{Child, task};
 
-/// How long a child may take.
-const LIMIT_S: u32 = 60;
 const WAITERS: usize = 3;
 
 /// A lock, in one of its modes.
@@ -91,35 +89,24 @@ fn try_permit(array: &SemArray) -> Option<ulocks::semarray::Permit<'_>> {
     array.try_acquire(Op::sub(0, 1)).ok()
 }
 
-/// What a child has found, and the number that it ends with. A child that panics ends with 0, since
-/// its only thread returns to the harness and is over.
+/// What a child has found, and the number that it ends with. A child that panics ends with 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     /// An attempt failed.
-    Locked = 1,
+    Locked = 2,
     /// An attempt got the lock.
-    Free = 2,
+    Free = 3,
 }
 
-/// Runs `body` in a child, which gets no longer than the limit.
+/// Runs `body` in a child.
 fn child(body: impl FnOnce() -> Found) -> Found {
-    // SAFETY: the child runs `body`, which uses locks only, and leaves by `_exit`.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "no child can be had");
-    if child == 0 {
-        // SAFETY: neither has preconditions; the signal ends a child that waits for ever.
-        unsafe {
-            libc::alarm(LIMIT_S);
-            libc::_exit(body() as i32);
-        }
-    }
-    let mut status = 0;
-    // SAFETY: the child is this process's, and the place is borrowed.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    let hung = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM;
-    assert!(!hung, "the child waited for the lock for {LIMIT_S} s");
-    assert!(libc::WIFEXITED(status), "the child was killed: {status:#x}");
-    let ends = [Found::Locked, Found::Free].into_iter().find(|end| *end as i32 == libc::WEXITSTATUS(status));
+    let child = Child::runs(|| {
+        let found = body();
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(found as i32) }
+    });
+    let status = child.waited();
+    let ends = [Found::Locked, Found::Free].into_iter().find(|end| (*end as i32) << 8 == status);
     ends.unwrap_or_else(|| panic!("the child has failed: {status:#x}"))
 }
 
@@ -167,7 +154,7 @@ fn held_by_another_thread<L: Lock>(lock: &L) -> Found {
             let _ = end.recv();
             drop(holding);
         });
-        held.recv_timeout(Duration::from_secs(LIMIT_S.into())).expect("the other thread holds the lock");
+        held.recv().expect("the other thread holds the lock");
         let found = child(|| if lock.try_acquire().is_some() { Found::Free } else { Found::Locked });
         drop(over);
         found
@@ -184,7 +171,7 @@ fn used_by_another_thread<L: Lock>(lock: &L) -> Found {
             uses.send(()).unwrap();
             let _ = end.recv();
         });
-        used.recv_timeout(Duration::from_secs(LIMIT_S.into())).expect("the other thread uses the lock");
+        used.recv().expect("the other thread uses the lock");
         let found = child(|| {
             (0..3).for_each(|_| drop(lock.acquire()));
             Found::Free
