@@ -68,7 +68,7 @@ figures! {
     "clock-min" "min clock" Nanoseconds LESS "The shortest of two clock reads with nothing between.";
     "clock-mean" "clock" Nanoseconds LESS "The median of two clock reads with nothing between, which is subtracted from each delay.";
     "clock-max" "longest clock" Nanoseconds LESS "The longest of two clock reads with nothing between.";
-    "pair" "pair" Nanoseconds LESS "An acquisition and its release, uncontended.";
+    "pair" "pair" Nanoseconds LESS "An acquisition and its release, uncontended: the median of blocks; in the row psrw the best batch.";
     "recovery" "recovery" Nanoseconds LESS "From a holder's death to the next acquisition, the median.";
     "recovery-max" "longest recovery" Nanoseconds LESS "The longest time from a holder's death to the next acquisition.";
     "contended" "contended" Share LESS "Exclusive acquisitions that found the lock taken.";
