@@ -169,8 +169,9 @@ pub trait Engine {
             self.end_round(at);
         }
     }
-    /// The owner of the word reads it as plain data: no write may be unordered with this.
-    fn read_alone(&self, word: Word, _at: At) -> u64 {
+    /// The owner of the word reads it as plain data: no write may be unordered with this; and if it
+    /// `writes` it then, no access.
+    fn alone(&self, word: Word, _writes: bool, _at: At) -> u64 {
         self.peek(word)
     }
     /// The newest value, without a step: for `Debug`, and for the owner of the word.

@@ -93,12 +93,12 @@ impl Engine for Explorer<'_, '_> {
         done.unwrap_or_else(|fault| self.fail(&fault, at))
     }
 
-    fn read_alone(&self, word: Word, at: At) -> u64 {
+    fn alone(&self, word: Word, writes: bool, at: At) -> u64 {
         if self.is_inert() {
             return self.peek(word);
         }
         let loc = self.loc(word, at);
-        let read = self.machine.borrow_mut().read_alone(loc, at);
+        let read = self.machine.borrow_mut().alone(loc, writes, at);
         read.unwrap_or_else(|fault| self.fail(&fault, at))
     }
 

@@ -139,10 +139,11 @@ impl Machine<'_, '_> {
         Ok(if after.is_some() { Ok(before) } else { Err(before) })
     }
 
-    /// A read as plain data.
-    pub(super) fn read_alone(&mut self, loc: Loc, at: At) -> Result<u64, Fault> {
-        let value = self.memory.read_alone(self.current, loc, at)?;
-        self.tell(at, || Said::Text(format!("reads {value:#x} as plain data")));
+    /// A read as plain data, or the read before a write.
+    pub(super) fn alone(&mut self, loc: Loc, writes: bool, at: At) -> Result<u64, Fault> {
+        let value = self.memory.alone(self.current, loc, writes, at)?;
+        let verb = if writes { "changes" } else { "reads" };
+        self.tell(at, || Said::Text(format!("{verb} {value:#x} as plain data")));
         Ok(value)
     }
 

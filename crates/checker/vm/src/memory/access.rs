@@ -3,7 +3,7 @@
 use super::history::{History, Message};
 use super::sc::Candidate;
 use super::view::{Archive, ViewId};
-use super::{Choose, Fault, Loc, Memory, MsgId, Thread, acquires, choose_one, releases};
+use super::{Access, Choose, Fault, Loc, Memory, MsgId, Thread, What, acquires, choose_one, releases};
 use crate::choice::Kind;
 use crate::engine::{At, Update};
 use core::fmt;
@@ -173,10 +173,14 @@ impl Memory {
         }
     }
 
-    /// The word is read as plain data.
-    pub(crate) fn read_alone(&mut self, thread: usize, loc: Loc, at: At) -> Result<u64, Fault> {
+    /// The word is read as plain data, or written so.
+    pub(crate) fn alone(&mut self, thread: usize, loc: Loc, writes: bool, at: At) -> Result<u64, Fault> {
         let step = self.begin_step(thread, loc, false, at)?;
-        self.words[step.slot].read_alone(thread, step.epoch, &self.threads[thread].now, at)
+        let (word, view) = (&mut self.words[step.slot], &self.threads[thread].now);
+        if writes {
+            word.comes_last(Access { thread, what: What::PlainWrite, at }, view)?;
+        }
+        word.read_alone(thread, step.epoch, view, at)
     }
 
     fn begin_step(&mut self, thread: usize, loc: Loc, is_sc: bool, at: At) -> Result<Step, Fault> {

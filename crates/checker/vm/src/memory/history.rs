@@ -117,18 +117,25 @@ impl History {
         Ok(())
     }
 
+    /// That `second`, by a thread that has accessed the word just now and knows `view`, comes after
+    /// all others.
+    pub(super) fn comes_last(&self, second: Access, view: &View) -> Result<(), Fault> {
+        for (other, &(epoch, place)) in self.last.iter().enumerate() {
+            if let Some(place) = place
+                && view.epoch(other) < epoch
+            {
+                let first = Access { thread: other, what: What::Atomic, at: place };
+                return Err(Fault::Race { first, second });
+            }
+        }
+        Ok(())
+    }
+
     /// That `thread`, which has accessed the word just now, comes after all others, and may end it.
     /// Without a view it may.
     pub(super) fn end(&mut self, thread: usize, view: Option<&View>, at: At) -> Result<(), Fault> {
         let access = Access { thread, what: What::Retire, at };
-        for (other, &(epoch, place)) in self.last.iter().enumerate() {
-            if let Some(place) = place
-                && view.is_some_and(|view| view.epoch(other) < epoch)
-            {
-                let first = Access { thread: other, what: What::Atomic, at: place };
-                return Err(Fault::Race { first, second: access });
-            }
-        }
+        view.map_or(Ok(()), |view| self.comes_last(access, view))?;
         self.ended = Some(access);
         Ok(())
     }

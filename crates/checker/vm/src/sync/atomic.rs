@@ -221,13 +221,14 @@ macro_rules! atomic {
                 self.fetch_update(set_order, fetch_order, f)
             }
 
-            /// The value, to read and to change as plain data. What was known of the atomic ends,
-            /// as if it were dropped, and it begins anew with what `f` leaves.
+            /// The value, to read and to change as plain data: an access that is not ordered with
+            /// this is a data race. What was known of the atomic ends, as if it were dropped, and
+            /// it begins anew with what `f` leaves.
             #[track_caller]
             pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
                 let at = Location::caller();
                 let mut value =
-                    <$value>::from_bits(engine::with(|engine| engine.read_alone(self.word(), at)));
+                    <$value>::from_bits(engine::with(|engine| engine.alone(self.word(), true, at)));
                 let result = f(&mut value);
                 engine::with(|engine| engine.retire(self.word()));
                 let bytes = engine::with(|engine| engine.create(value.to_bits(), Width::$width, at));
@@ -243,13 +244,15 @@ macro_rules! atomic {
             #[must_use]
             pub unsafe fn unsync_load(&self) -> $value {
                 let at = Location::caller();
-                <$value>::from_bits(engine::with(|engine| engine.read_alone(self.word(), at)))
+                <$value>::from_bits(engine::with(|engine| engine.alone(self.word(), false, at)))
             }
 
-            /// The value, out of the atomic.
+            /// The value, out of the atomic, as plain data.
+            #[track_caller]
             #[must_use]
             pub fn into_inner(self) -> $value {
-                <$value>::from_bits(engine::with(|engine| engine.peek(self.word())))
+                // SAFETY: the caller owns the atomic, so that no other thread writes it meanwhile.
+                unsafe { self.unsync_load() }
             }
 
             #[track_caller]

@@ -73,6 +73,35 @@ fn an_unordered_read_as_plain_data_is_a_race() {
     });
 }
 
+/// As of a word that is shared by std's `Arc`, whose counts order nothing here: it may be dropped.
+#[test]
+fn an_unordered_owner_neither_takes_nor_changes_the_value() {
+    let config = || Config { ordered_drops: false, ..Config::exhaustive() };
+    let model = |uses: fn(&AtomicU32), ends: fn(AtomicU32)| {
+        move || {
+            let word = std::sync::Arc::new(AtomicU32::new(0));
+            let done = Arc::new(AtomicU32::new(0));
+            let other = {
+                let (word, done) = (std::sync::Arc::clone(&word), Arc::clone(&done));
+                thread::spawn(move || {
+                    uses(&word);
+                    drop(word);
+                    done.store(1, Relaxed);
+                })
+            };
+            while done.load(Relaxed) == 0 {}
+            ends(std::sync::Arc::into_inner(word).expect("the other pointer is gone"));
+            other.join().unwrap();
+        }
+    };
+    let stores: fn(&AtomicU32) = |word| word.store(1, Relaxed);
+    let loads: fn(&AtomicU32) = |word| assert_eq!(word.load(Relaxed), 0);
+    explore(config(), model(stores, drop));
+    explore(config(), model(loads, |word| assert_eq!(word.into_inner(), 0)));
+    finds_bug_saying("data race", config(), model(stores, |word| assert!(word.into_inner() < 2)));
+    finds_bug_saying("data race", config(), model(loads, |mut word| word.with_mut(|value| *value = 2)));
+}
+
 /// The write comes after the read, and nothing orders them.
 #[test]
 fn an_unordered_write_after_a_read_as_plain_data_is_a_race() {
