@@ -86,8 +86,11 @@ impl Engine for Explorer<'_, '_> {
             return Ok(self.peek(word));
         }
         let loc = self.loc(word, at);
-        let status = until.map_or(Status::Ready, |until| Status::Settling(loc, until));
-        self.announced(status, Footprint::Newest(number(loc)), at);
+        let footprint = Footprint::Newest(number(loc));
+        match until {
+            Some(until) => self.announced(Status::Settling(loc, until), footprint, at),
+            None => self.look(footprint, at),
+        }
         self.demand(word, at);
         let done = self.machine.borrow_mut().settle(loc, update, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at))

@@ -124,7 +124,7 @@ impl Machine<'_, '_> {
         let message = updated.written.as_ref().map_or(updated.read.message, |written| written.message);
         self.looked(loc, updated.read.message, before, false);
         self.looked(loc, message, after.unwrap_or(before), after.is_some());
-        if after.is_some() {
+        if after.is_some_and(|after| after != before) {
             self.changes_something();
         }
         let name = update.name;

@@ -5,7 +5,7 @@
 
 use crate::{Data, completes, each, fails};
 use ulocks_vm::sync::Ordering::{self, Acquire, Relaxed, Release};
-use ulocks_vm::sync::{AtomicBool, AtomicU32, pause, yield_now};
+use ulocks_vm::sync::{AtomicBool, AtomicU32, LazyLock, Mutex, RwLock, mpsc, pause, yield_now};
 
 /// A lock: what it is at first, and how thread `me` has it for a while.
 trait Lock: Default + Send + Sync + 'static {
@@ -195,3 +195,32 @@ macro_rules! compared {
 compared!(yields, use ulocks_vm::sync::yield_now;);
 compared!(pauses, use ulocks_vm::sync::pause as yield_now;);
 compared!(bare, fn yield_now() {});
+
+/// A loop around what fails at once, of the objects of std's shape, and around one that is there.
+#[test]
+fn attempts() {
+    completes(|| {
+        each(2, Mutex::new(0), |lock, _| while lock.try_lock().map(|mut count| *count += 1).is_err() {});
+    });
+    completes(|| {
+        each(2, RwLock::new(0), |lock, _| while lock.try_write().map(|mut count| *count += 1).is_err() {});
+    });
+    completes(|| {
+        let (sender, receiver) = mpsc::channel();
+        let other = ulocks_vm::thread::spawn(move || sender.send(1));
+        while receiver.try_recv().is_err() {}
+        other.join().unwrap().unwrap();
+    });
+    completes(|| {
+        let flag = LazyLock::new(AtomicBool::default);
+        each(2, flag, |flag, me| match me {
+            0 => flag.store(true, Release),
+            _ => while !flag.load(Acquire) {},
+        });
+    });
+    fails("deadlock", || {
+        let lock = Mutex::new(0);
+        let _guard = lock.lock();
+        while lock.try_lock().is_err() {}
+    });
+}
