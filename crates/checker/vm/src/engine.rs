@@ -271,10 +271,10 @@ pub trait Engine {
     fn say_returned(&self, word: Word, _at: At) {
         word.set_bits(1);
     }
-    /// Whether a thread has said so in `word`. One that has may seem not to have, to a thread that
-    /// has not learnt of it.
-    fn ask_returned(&self, word: Word, at: At) -> bool {
-        self.load(word, Ordering::Relaxed, at) != 0
+    /// Reads a word that stands for what changes together with a thread's steps, whatever these
+    /// touch: that it has returned, or has cloned an `Arc`. Without `may_be_old`, the newest value.
+    fn ask(&self, word: Word, _may_be_old: bool, at: At) -> u64 {
+        self.load(word, Ordering::Relaxed, at)
     }
     fn current_thread(&self) -> usize;
     /// As `current_thread`, for the machine's own use: the program is not told the number.

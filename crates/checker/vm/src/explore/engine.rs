@@ -353,16 +353,16 @@ impl Engine for Explorer<'_, '_> {
         done.unwrap_or_else(|fault| self.fail(&fault, at));
     }
 
-    fn ask_returned(&self, word: Word, at: At) -> bool {
+    fn ask(&self, word: Word, may_be_old: bool, at: At) -> u64 {
         if self.is_inert() {
-            return self.peek(word) != 0;
+            return self.peek(word);
         }
         let loc = self.loc(word, at);
-        // The answer comes with the last step of the thread, whatever that touches.
+        // The answer comes with a step of another thread, whatever that touches.
         self.look(Footprint::Everything, at);
         self.demand(word, at);
-        let read = self.machine.borrow_mut().ask_returned(loc, at);
-        read.unwrap_or_else(|fault| self.fail(&fault, at)) != 0
+        let read = self.machine.borrow_mut().ask(loc, may_be_old, at);
+        read.unwrap_or_else(|fault| self.fail(&fault, at))
     }
 
     fn current_thread(&self) -> usize {

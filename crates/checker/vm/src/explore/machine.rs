@@ -134,7 +134,7 @@ pub(super) struct Machine<'a, 's> {
     pub(super) freed: Freed,
     pub(super) spurious: u32,
     pub(super) bounds: Bounds,
-    /// Words of which a thread has asked whether another has returned.
+    /// Words that a thread has asked for what they stand for.
     pub(super) asked: Vec<Loc>,
     /// Stores of threads that have returned, where the story has to tell them if one asks: the
     /// word, the message, and the thread with its last place.

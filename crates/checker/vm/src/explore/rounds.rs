@@ -193,8 +193,8 @@ impl Machine<'_, '_> {
         self.waiting(&self.threads[self.current].round)
     }
 
-    /// What a thread touches that has done this round and waits. A word that says whether a thread
-    /// has returned changes with the last step of that thread, which touches others.
+    /// What a thread touches that has done this round and waits. A word that stands for more, such
+    /// as whether a thread has returned, changes with steps that touch others.
     pub(super) fn waiting(&self, round: &Round) -> Footprint {
         match round.footprint() {
             Footprint::Read(word) if self.asked.iter().any(|&loc| number(loc) == word) => {

@@ -162,10 +162,10 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// Whether a thread has returned. There is no step between its last one and its end. An old
-    /// answer stands for what is asked in between, so there is one also where loads read no old
-    /// values.
-    pub(super) fn ask_returned(&mut self, loc: Loc, at: At) -> Result<u64, Fault> {
+    /// Reads a word that stands for more, such as whether a thread has returned. There is no step
+    /// between its last one and its end. An old answer stands for what is asked in between, so
+    /// there is one also where loads read no old values.
+    pub(super) fn ask(&mut self, loc: Loc, may_be_old: bool, at: At) -> Result<u64, Fault> {
         self.asked.push(loc);
         if let Some(story) = &mut self.story
             && let Some(nth) = self.untold.iter().position(|&(of, ..)| of == loc)
@@ -175,7 +175,7 @@ impl Machine<'_, '_> {
             story.tell(self.steps, thread, at, said);
         }
         let fresh = self.has_read_often(loc, self.config.stale.max(1)) || self.may_not_surprise();
-        self.load_from(loc, Ordering::Relaxed, fresh || self.steering.is_tame(), at)
+        self.load_from(loc, Ordering::Relaxed, fresh || self.steering.is_tame() || !may_be_old, at)
     }
 
     fn load_from(&mut self, loc: Loc, order: Ordering, fresh: bool, at: At) -> Result<u64, Fault> {

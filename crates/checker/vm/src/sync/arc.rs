@@ -88,7 +88,8 @@ impl<T> Arc<T> {
     /// The pointer, if it is not.
     #[track_caller]
     pub fn try_unwrap(this: Self) -> Result<T, Self> {
-        if this.count.strong() != 1 {
+        this.count.dropped.fetch_add(0, Relaxed);
+        if this.count.pointers.load(Relaxed) != 1 {
             return Err(this);
         }
         this.count.end();
@@ -175,15 +176,14 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     #[must_use]
     pub fn weak_count(this: &Self) -> usize {
-        this.count.gone.fetch_add(0, Relaxed);
-        this.count.weak.load(Relaxed)
+        this.count.ask_weak()
     }
 
     /// How many pointers keep the value.
     #[track_caller]
     #[must_use]
     pub fn strong_count(this: &Self) -> usize {
-        this.count.strong()
+        this.count.ask_strong()
     }
 
     /// The value, if this is the only pointer, weak ones included.
@@ -291,11 +291,20 @@ impl Count {
         })
     }
 
-    /// How many pointers keep the value.
+    /// How many pointers keep the value. A clone belongs to a step that touches no count.
     #[track_caller]
-    pub(super) fn strong(&self) -> usize {
-        self.dropped.fetch_add(0, Relaxed);
+    pub(super) fn ask_strong(&self) -> usize {
+        let at = Location::caller();
+        engine::with(|engine| engine.ask(self.dropped.word(), false, at));
         self.pointers.load(Relaxed)
+    }
+
+    /// How many pointers do not keep it, likewise.
+    #[track_caller]
+    pub(super) fn ask_weak(&self) -> usize {
+        let at = Location::caller();
+        engine::with(|engine| engine.ask(self.gone.word(), false, at));
+        self.weak.load(Relaxed)
     }
 
     /// Whether there ever was a weak pointer.

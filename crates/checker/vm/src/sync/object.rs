@@ -233,7 +233,7 @@ impl Returned {
 
     /// Whether it has. A thread that has not learnt of it may still be told that it has not.
     pub(crate) fn ask(&self, at: At) -> bool {
-        engine::with(|engine| engine.ask_returned(self.object.word.word(), at))
+        engine::with(|engine| engine.ask(self.object.word.word(), true, at)) != 0
     }
 }
 

@@ -81,7 +81,7 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     #[must_use]
     pub fn strong_count(&self) -> usize {
-        self.count.as_ref().map_or(0, |counted| counted.count.strong())
+        self.count.as_ref().map_or(0, |counted| counted.count.ask_strong())
     }
 
     /// How many pointers do not, if it is kept.
@@ -89,10 +89,7 @@ impl<T: ?Sized> Weak<T> {
     #[must_use]
     pub fn weak_count(&self) -> usize {
         match &self.count {
-            Some(counted) if counted.count.strong() > 0 => {
-                counted.count.gone.fetch_add(0, Relaxed);
-                counted.count.weak.load(Relaxed)
-            }
+            Some(counted) if counted.count.ask_strong() > 0 => counted.count.ask_weak(),
             _ => 0,
         }
     }

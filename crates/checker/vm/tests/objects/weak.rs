@@ -3,7 +3,7 @@
 use crate::{Plain, all_outcomes};
 use ulocks_vm::explore::{Config, Strategy, explore, finds_bug_saying};
 use ulocks_vm::sync::Ordering::Relaxed;
-use ulocks_vm::sync::{Arc, AtomicU32, Weak};
+use ulocks_vm::sync::{Arc, AtomicU32, Mutex, Weak};
 use ulocks_vm::thread;
 
 /// All executions, and many by each kind of chance.
@@ -76,6 +76,35 @@ fn a_weak_pointer_is_counted_and_keeps_others_from_changing_the_value() {
         assert_eq!(Arc::get_mut(&mut value), Some(&mut 2));
         assert!(Weak::<u32>::new().upgrade().is_none());
     });
+}
+
+/// A clone belongs to the step before it, which touches no count.
+#[test]
+fn counts_are_asked_for_between_any_two_steps_of_others() {
+    let model = |clones: fn(&Arc<()>, &Mutex<()>), count: fn(&Arc<()>) -> usize| {
+        move || {
+            let (value, lock) = (Arc::new(()), Mutex::new(()));
+            let [mine, other] = [Arc::clone(&value), Arc::clone(&value)];
+            let asks = thread::spawn(move || count(&mine));
+            let clones = thread::spawn(move || clones(&other, &lock));
+            let seen = asks.join().unwrap();
+            clones.join().unwrap();
+            seen
+        }
+    };
+    let strong: fn(&Arc<()>, &Mutex<()>) = |value, lock| {
+        drop(lock.try_lock());
+        let _clone = value.clone();
+        drop(lock.try_lock());
+    };
+    let weak: fn(&Arc<()>, &Mutex<()>) = |value, lock| {
+        drop(lock.try_lock());
+        let _weak = Arc::downgrade(value);
+        drop(lock.try_lock());
+    };
+    all_outcomes(model(strong, Arc::strong_count), [2, 3, 4]);
+    all_outcomes(model(weak, Arc::weak_count), [0, 1]);
+    all_outcomes(model(weak, |value| Arc::downgrade(value).weak_count()), [1, 2]);
 }
 
 #[test]
