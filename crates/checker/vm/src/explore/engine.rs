@@ -60,7 +60,7 @@ impl Engine for Explorer<'_, '_> {
 
     fn store(&self, word: Word, value: u64, order: Ordering, at: At) {
         if self.is_inert() {
-            return;
+            return self.poke(word, value);
         }
         let loc = self.loc(word, at);
         self.step(Footprint::Write(number(loc)), at);
@@ -71,7 +71,9 @@ impl Engine for Explorer<'_, '_> {
 
     fn update(&self, word: Word, update: &Update<'_>, at: At) -> Result<u64, u64> {
         if self.is_inert() {
-            return Ok(self.peek(word));
+            let before = self.peek(word);
+            (update.change)(before).into_iter().for_each(|after| self.poke(word, after));
+            return Ok(before);
         }
         let loc = self.loc(word, at);
         let footprint = self.machine.borrow().reading(loc, Footprint::Update(number(loc)));

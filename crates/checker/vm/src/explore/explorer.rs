@@ -18,7 +18,7 @@ pub(super) struct Explorer<'a, 's> {
     pub(super) fibers: Fibers,
     pub(super) machine: RefCell<Machine<'a, 's>>,
     pub(super) over: Cell<bool>,
-    /// A panic has unwound through operations, which did nothing.
+    /// A panic has unwound through operations, which were no steps.
     pub(super) unwound: Cell<bool>,
     /// A line of the story is being written.
     pub(super) notes: Cell<bool>,
@@ -74,13 +74,21 @@ impl<'a, 's> Explorer<'a, 's> {
         self.machine.into_inner()
     }
 
-    /// Whether what executes does nothing: the run is over, or a panic unwinds, which ends it, or a
-    /// line of the story looks at words.
+    /// Whether what executes is no step, and waits for nothing: the run is over, or a panic
+    /// unwinds, which ends it, or a line of the story looks at words.
     pub(super) fn is_inert(&self) -> bool {
         if panicking() {
             self.unwound.set(true);
+            watchdog::unwinds();
         }
         self.over.get() || panicking() || self.notes.get()
+    }
+
+    /// What a panic's drops write, they read: one that pops until nothing is left comes to its end.
+    pub(super) fn poke(&self, word: Word, value: u64) {
+        if !self.notes.get() {
+            self.machine.borrow_mut().poke(word, value);
+        }
     }
 
     /// Announces an operation and returns when this thread is chosen to carry it out.

@@ -34,8 +34,9 @@
 //! that has changed since, or was woken before it slept; a livelock, which is an execution that
 //! reaches [`Config::max_steps`]. See [`Verdict`].
 //!
-//! While a panic unwinds, operations do nothing, and a model that catches it fails at the next one,
-//! or at the end of the thread. A panic that unwinds through no operation may be caught.
+//! While a panic unwinds, operations are no steps. They read and write what is newest, and wait for
+//! nothing. A model that catches the panic fails at the next one, or at the end of the thread. A
+//! panic that unwinds through no operation may be caught.
 //!
 //! # Busy-waits
 //! A thread that has done a round of a busy-wait in vain waits. Where all executions are tried,

@@ -64,13 +64,23 @@ fn keep(info: &panic::PanicHookInfo<'_>) {
         }
         messages.push(Message { text, placed });
         if is_final(info) {
-            let mut reason = String::new();
-            for message in messages {
-                let _ = writeln!(reason, "panic: {}", message.placed);
-            }
-            watchdog::aborts(&reason);
+            watchdog::aborts(&lines(messages));
         }
     });
+}
+
+/// What panics said, a line each.
+fn lines(messages: &[Message]) -> String {
+    messages.iter().fold(String::new(), |mut lines, message| {
+        let _ = writeln!(lines, "panic: {}", message.placed);
+        lines
+    })
+}
+
+/// What the panics of this OS thread said, if one unwinds.
+pub(super) fn unwinding() -> String {
+    let said = |kept: &RefCell<Vec<Message>>| kept.try_borrow().map(|kept| lines(&kept)).unwrap_or_default();
+    if std::thread::panicking() { MESSAGES.with(said) } else { String::new() }
 }
 
 /// Whether the process aborts after this panic. To read it is unstable, but for the `Debug`.

@@ -3,10 +3,11 @@
 //!
 //! Each OS thread that explores writes down which thread of the model it runs, and since which
 //! operation. One thread of the process looks once a second. If code of the model has run for
-//! [`PATIENCE`] without an operation, it says so and aborts: nothing else could end the run, and a
-//! test that hangs says less. The work of the machine between two operations does not count, nor
-//! the time in which the OS thread waits for a CPU, nor what a debugger stops: then the seconds of
-//! the thread that looks stand still, too.
+//! [`PATIENCE`] without an operation, it says so, and has that OS thread abort, which knows the
+//! panics and the replay. Nothing else could end the run, and a test that hangs says less. The work
+//! of the machine between two operations does not count, nor the time in which the OS thread waits
+//! for a CPU, nor what a debugger stops: then the seconds of the thread that looks stand still,
+//! too.
 //!
 //! `ULOCKS_VM_PATIENCE=60` waits for that many seconds; 0 is for ever.
 //!
@@ -18,18 +19,20 @@
 //! |---|---|---|
 //! | since a panic cannot unwind, or can no more | the hook of panics ([`aborts`]) | the panics, and the replay or story |
 //! | by itself: a model, an allocation, `malloc` | the handler of SIGABRT | the place, and then the same |
+//! | since a thread does not come back | the thread that looks, and then that handler | the same |
 //! | by an access of memory that is not there | the handler of SIGSEGV and SIGBUS | the place |
 //!
 //! The handler may have interrupted `malloc`, whose locks are held then. So it says the place by
 //! calls that allocate nothing. What comes after that allocates, and a timer ends it.
 
+use super::quiet;
 use super::story::place_of;
 use crate::alloc::outside;
 use crate::{engine, fibers};
 use core::fmt::Write;
 use core::panic::Location;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::{Mutex, Once, PoisonError};
@@ -167,8 +170,27 @@ pub(super) fn aborts(reason: &str) {
 
 /// What there is to say of the run on this OS thread, in which the process ends.
 fn print_last_words() {
-    if engine::is_installed() {
-        outside(|| print((engine::with(|engine| engine.last_words()) + "\n").as_bytes()));
+    print_after(String::new);
+}
+
+/// As that, after `before`. Whether there was something: not while the machine works.
+fn print_after(before: impl Fn() -> String) -> bool {
+    outside(|| {
+        let words =
+            if engine::is_installed() { engine::with(|engine| engine.last_words()) } else { String::new() };
+        if !words.is_empty() {
+            print((before() + &words + "\n").as_bytes());
+        }
+        !words.is_empty()
+    })
+}
+
+/// An operation while a panic unwinds, which is none of those that show that the thread comes back.
+pub(super) fn unwinds() {
+    if HAS_STAYED.load(Relaxed) {
+        print_after(quiet::unwinding);
+        rests(); // nothing is left to say in the handler
+        std::process::abort();
     }
 }
 
@@ -189,13 +211,23 @@ fn end_in(seconds: u32) {
     }
 }
 
+/// Whether it has been said which thread does not come back. The process aborts for that.
+static HAS_STAYED: AtomicBool = AtomicBool::new(false);
+
 /// A model may abort, and so do a failed allocation and `malloc`.
 fn name_who_aborts() {
     extern "C" fn on_abort(_: libc::c_int) {
         let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) else { return };
-        watch.say("a model aborts, in", "");
+        if !HAS_STAYED.load(Relaxed) {
+            watch.say("a model aborts, in", "");
+        }
         end_in(LAST_WORDS);
-        print_last_words();
+        // If the machine works while a panic unwinds, the next operation says it.
+        if print_after(quiet::unwinding) || !std::thread::panicking() {
+            // SAFETY: the call takes a number. The signal comes when the handler has returned, and
+            // its action is the default one by then.
+            unsafe { libc::raise(libc::SIGABRT) };
+        }
     }
     // SAFETY: the structure is zeroed, and filled by the call; the handler is a function that
     // stays.
@@ -328,6 +360,10 @@ fn look(patience: u64) {
                     )
                     .as_bytes(),
                 );
+                HAS_STAYED.store(true, Relaxed);
+                // SAFETY: the call takes numbers; the OS thread is one of this process, or none.
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), watch.number, libc::SIGABRT) };
+                std::thread::sleep(Duration::from_secs(LAST_WORDS.into()));
                 std::process::abort();
             }
         }

@@ -89,6 +89,13 @@ impl Machine<'_, '_> {
         self.known(word).map_or(0, |loc| self.memory.newest(loc))
     }
 
+    /// The newest value is another one, though no thread has written it.
+    pub(super) fn poke(&mut self, word: Word, value: u64) {
+        if let Some(loc) = self.loc_of(word) {
+            self.memory.poke(loc, value);
+        }
+    }
+
     pub(super) fn retire(&mut self, word: Word, at: At) -> Result<(), Fault> {
         self.moves_on();
         let Some(loc) = self.known(word) else { return Ok(()) };

@@ -359,6 +359,11 @@ impl Memory {
         self.words[loc.index()].newest().value
     }
 
+    /// The newest value becomes another one, by no event.
+    pub(crate) fn poke(&mut self, loc: Loc, value: u64) {
+        self.words[loc.index()].messages.last_mut().expect("never empty").value = value;
+    }
+
     /// The newest message of a word, and the thread that wrote it; `None` for the word's first.
     pub(crate) fn newest_message(&self, loc: Loc) -> (MsgId, Option<usize>) {
         let word = &self.words[loc.index()];

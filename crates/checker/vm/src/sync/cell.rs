@@ -1,6 +1,6 @@
 //! Plain data whose accesses the machine sees.
 
-use crate::engine;
+use crate::engine::{self, At};
 use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -70,8 +70,6 @@ fn forget<T: ?Sized>(cell: &UnsafeCell<T>) {
     }
 }
 
-const OVERLAP: &str = "two threads access the protected data at the same time";
-
 /// Stands for data that lives outside of any [`UnsafeCell`], so that it may have any type, be
 /// unsized, and be projected.
 #[derive(Debug, Default)]
@@ -80,6 +78,8 @@ pub struct Watch {
     writing: Cell<bool>,
     /// How many shared accesses are open.
     reading: Cell<usize>,
+    /// The thread that has begun an access last, and where.
+    begun: Cell<Option<(usize, At)>>,
 }
 
 // SAFETY: all threads of a run are on one OS thread and are switched inside operations only; the
@@ -90,7 +90,24 @@ impl Watch {
     /// A watch over data that no thread accesses.
     #[must_use]
     pub const fn new() -> Self {
-        Self { cell: UnsafeCell::new(0), writing: Cell::new(false), reading: Cell::new(0) }
+        Self {
+            cell: UnsafeCell::new(0),
+            writing: Cell::new(false),
+            reading: Cell::new(0),
+            begun: Cell::new(None),
+        }
+    }
+
+    /// An access begins. Unless it `may`, another one is in its way. While a panic unwinds, those
+    /// of other threads do not end.
+    #[track_caller]
+    fn begins(&self, may: bool) {
+        let now = (engine::with(|engine| engine.running_thread()), Location::caller());
+        let before = self.begun.replace(Some(now));
+        if !may && !std::thread::panicking() {
+            let (thread, at) = before.expect("an access that is open has begun");
+            panic!("two accesses of the data at the same time: thread {thread} has begun the last at {at}");
+        }
     }
 
     /// Exclusive access begins.
@@ -100,7 +117,8 @@ impl Watch {
     #[track_caller]
     pub fn open_write(&self) {
         self.cell.with_mut(|_| ());
-        assert!(self.reading.get() == 0 && !self.writing.replace(true), "{OVERLAP}");
+        self.begins(self.reading.get() == 0 && !self.writing.get());
+        self.writing.set(true);
     }
 
     /// The exclusive access ends.
@@ -141,7 +159,7 @@ impl Watch {
     #[track_caller]
     pub fn open_read(&self) {
         self.cell.with(|_| ());
-        assert!(!self.writing.get(), "{OVERLAP}");
+        self.begins(!self.writing.get());
         self.reading.update(|count| count + 1);
     }
 

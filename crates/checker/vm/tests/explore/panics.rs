@@ -3,7 +3,8 @@
 use crate::failure;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use ulocks_vm::explore::{Config, explore};
-use ulocks_vm::sync::{Arc, AtomicU32, Mutex, Ordering::Relaxed};
+use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use ulocks_vm::sync::{Arc, AtomicPtr, AtomicU32, Mutex, Watch};
 use ulocks_vm::thread;
 
 /// The verdict on `model`, which has to say that.
@@ -82,4 +83,69 @@ fn a_payload_whose_drop_panics_is_told_as_any_other() {
         }
     }
     says("without a message (", || std::panic::panic_any(Panics));
+}
+
+/// A list whose drop takes what is left, as those of stacks and queues do.
+#[derive(Default)]
+struct List(AtomicPtr<Node>);
+
+struct Node {
+    _value: Box<u32>,
+    next: *mut Self,
+}
+
+impl List {
+    fn push(&self, value: u32) {
+        let node = Box::into_raw(Box::new(Node { _value: Box::new(value), next: self.0.load(Relaxed) }));
+        self.0.store(node, Relaxed);
+    }
+
+    fn pop(&self) -> Option<Box<Node>> {
+        let first = self.0.load(Acquire);
+        // SAFETY: no other thread has the list.
+        let next = unsafe { first.as_ref() }?.next;
+        self.0.compare_exchange(first, next, AcqRel, Relaxed).unwrap();
+        // SAFETY: from `push`, and out of the list now.
+        Some(unsafe { Box::from_raw(first) })
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
+    }
+}
+
+#[test]
+fn a_drop_that_a_panic_runs_finds_what_it_has_done() {
+    says("in the model", || {
+        let list = List::default();
+        [1, 2].into_iter().for_each(|value| list.push(value));
+        panic!("in the model");
+    });
+}
+
+/// The other thread is in the middle of its access, and does not go on.
+#[test]
+fn a_drop_that_a_panic_runs_may_access_what_another_thread_has() {
+    struct Touches(Arc<Watch>);
+    impl Drop for Touches {
+        fn drop(&mut self) {
+            self.0.open_write();
+            self.0.end_write();
+        }
+    }
+    says("in the model", || {
+        let shared = Arc::new((Arc::new(Watch::new()), AtomicU32::new(0)));
+        let other = Arc::clone(&shared);
+        let _other = thread::spawn(move || {
+            other.0.open_write();
+            other.1.store(1, Relaxed);
+            thread::park();
+            other.0.close_write();
+        });
+        let _touches = Touches(Arc::clone(&shared.0));
+        while shared.1.load(Relaxed) == 0 {}
+        panic!("in the model");
+    });
 }

@@ -62,6 +62,17 @@ fn in_a_process_of_its_own() {
             let _panics = Panics;
             panic!("the first");
         },
+        Ok("waits") => || {
+            struct Waits(AtomicU32);
+            impl Drop for Waits {
+                fn drop(&mut self) {
+                    while self.0.load(Relaxed) == 1 {}
+                }
+            }
+            let waits = Waits(AtomicU32::new(0));
+            waits.0.store(1, Relaxed);
+            panic!("while it waits");
+        },
         Ok("cannot unwind") => || {
             extern "C" fn panics() {
                 panic!("the only one");
@@ -109,6 +120,15 @@ fn a_thread_that_loops_without_an_operation_is_named_with_its_last_one() {
     assert!(text.contains("thread 0, since ") && text.contains("watch.rs:"), "{text}");
 }
 
+/// A drop waits for another thread, which does not go on any more.
+#[test]
+fn a_panic_whose_clean_up_does_not_come_back_is_told() {
+    let text = printed("waits");
+    assert!(text.contains("has not come back for 1 s") && text.contains("panic: while it waits ("), "{text}");
+    assert!(text.contains("ULOCKS_VM_REPLAY="), "{text}");
+    assert!(!text.contains("a model aborts"), "{text}");
+}
+
 #[test]
 fn a_model_that_ends_the_process_does_not_pass() {
     let text = printed("exit");
@@ -130,7 +150,7 @@ fn replayed(model: &str) -> String {
 
 #[test]
 fn a_model_that_ends_the_process_is_told_by_its_replay() {
-    for model in ["exit", "abort", "clean-up", "cannot unwind"] {
+    for model in ["exit", "loop", "abort", "clean-up", "waits", "cannot unwind"] {
         let text = replayed(model);
         assert!(text.contains("store(0x1, Relaxed)"), "{model}: {text}");
     }
