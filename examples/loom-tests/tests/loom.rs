@@ -237,3 +237,21 @@ fn a_panic_in_an_access_of_a_cell_may_be_caught() {
         }
     });
 }
+
+#[test]
+fn a_race_of_a_swap_is_told_at_its_line() {
+    let told = std::panic::catch_unwind(|| {
+        loom::model(|| {
+            struct Shared(loom::cell::Cell<u32>);
+            // SAFETY: none: the race is what is tested.
+            unsafe impl Sync for Shared {}
+            let shared = Arc::new(Shared(loom::cell::Cell::new(1)));
+            let other = Arc::clone(&shared);
+            let other = thread::spawn(move || loom::cell::Cell::new(2).swap(&other.0));
+            shared.0.get();
+            other.join().unwrap();
+        });
+    });
+    let told = *told.unwrap_err().downcast::<String>().unwrap();
+    assert!(told.starts_with("data race: ") && !told.contains("src/cell"), "{told}");
+}

@@ -18,6 +18,7 @@ impl<T> Lazy<T> {
 
 impl<T: 'static> Lazy<T> {
     /// The value.
+    #[track_caller]
     pub fn get(&'static self) -> &'static T {
         self.0.get()
     }
@@ -43,6 +44,7 @@ macro_rules! lazy_static {
         $vis static $name: $name = $name { private: () };
         impl ::core::ops::Deref for $name {
             type Target = $t;
+            #[track_caller]
             fn deref(&self) -> &$t {
                 fn make() -> $t {
                     $make

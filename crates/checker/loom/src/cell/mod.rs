@@ -29,10 +29,9 @@ impl<T> Cell<T> {
         if core::ptr::eq(self, other) {
             return;
         }
-        self.0.with_mut(|mine| {
-            // SAFETY: exclusive by the checks of both cells, which are two.
-            other.0.with_mut(|theirs| unsafe { core::ptr::swap(mine, theirs) });
-        });
+        let (mine, theirs) = (self.0.get_mut(), other.0.get_mut());
+        // SAFETY: exclusive by the checks of both cells, which are two.
+        unsafe { core::mem::swap(mine.deref(), theirs.deref()) };
     }
 
     /// Sets the value and returns the one before.

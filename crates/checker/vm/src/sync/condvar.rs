@@ -89,7 +89,7 @@ impl Condvar {
         let (at, mutex) = (Location::caller(), guard.mutex());
         let token = self.enqueue();
         drop(guard);
-        let notified = token.take_for("wait", Relaxed, timeout, at) || {
+        let notified = token.take_for("wait", Relaxed, timeout) || {
             self.state.step("give up", None, Relaxed, at, |events| events + 1);
             self.waiters.with(|waiters| {
                 let before = waiters.len();

@@ -47,6 +47,7 @@ impl<T> DroppedPerRun<T> {
 impl<T: 'static> DroppedPerRun<T> {
     /// The value, made at its first use in an execution, once: a thread that uses it meanwhile
     /// waits. It is there until [`drop_all`](DroppedPerRun::drop_all).
+    #[track_caller]
     pub fn get(&'static self) -> &'static T {
         let thread = thread::running();
         let once = self.with(|lazily| (!lazily.knowing.contains(&thread)).then(|| Rc::clone(&lazily.once)));
@@ -90,12 +91,13 @@ impl<T: 'static> DroppedPerRun<T> {
 }
 
 impl DroppedPerRun<()> {
-    /// Drops the values of this execution, those made last first. A static that is used after that
-    /// is made again.
+    /// Drops the values of this execution, those made last first. The variables of the calling
+    /// thread go before: their drops may use a static. One that is used after that is made again.
     ///
     /// # Safety
-    /// No reference to a value is used any more.
+    /// No reference to a value is used any more, but by such a drop.
     pub unsafe fn drop_all() {
+        thread::end_of_thread();
         let run = engine::with(|engine| engine.run());
         loop {
             let last = VALUES.with_borrow_mut(|values| {

@@ -5,7 +5,8 @@
 
 use super::arc::Arc;
 use super::object::{Beside, Object, Token, opaque};
-use crate::engine::{At, Until};
+use crate::clock::passes_after;
+use crate::engine::{self, At, Until};
 use core::panic::Location;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -90,6 +91,12 @@ impl<T> Channel<T> {
         let end = |state: u64| if is_last() { state | NO_SENDER } else { state };
         self.state.step("sender drops", None, Release, Location::caller(), end);
         self.senders.fetch_sub(1, Relaxed);
+    }
+
+    fn try_recv(&self, at: At) -> Result<T, TryRecvError> {
+        let state = self.state.step("try_recv", None, AcqRel, at, removed);
+        let none = if state & NO_SENDER != 0 { TryRecvError::Disconnected } else { TryRecvError::Empty };
+        self.taken(at).ok_or(none)
     }
 
     /// The message that a step has counted out.
@@ -177,10 +184,7 @@ impl<T> Receiver<T> {
     /// If there is none.
     #[track_caller]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let at = Location::caller();
-        let state = self.0.state.step("try_recv", None, AcqRel, at, removed);
-        let none = if state & NO_SENDER != 0 { TryRecvError::Disconnected } else { TryRecvError::Empty };
-        self.0.taken(at).ok_or(none)
+        self.0.try_recv(Location::caller())
     }
 
     /// Waits for a message for `timeout` at most. Where
@@ -190,12 +194,12 @@ impl<T> Receiver<T> {
     /// If none came, or there is none and no sender is left.
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        use crate::clock::{has_passed, passes_after};
-        let deadline = passes_after(timeout);
+        let (at, deadline) = (Location::caller(), passes_after(timeout));
         let mut answer = Err(TryRecvError::Empty);
         super::spin_until(|| {
-            answer = self.try_recv();
-            !matches!(answer, Err(TryRecvError::Empty)) || has_passed(deadline)
+            answer = self.0.try_recv(at);
+            let none_yet = matches!(answer, Err(TryRecvError::Empty));
+            !none_yet || engine::with(|engine| engine.has_passed(deadline, at))
         });
         answer.map_err(|none| match none {
             TryRecvError::Empty => RecvTimeoutError::Timeout,
@@ -230,7 +234,7 @@ impl<T> Clone for SyncSender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        if crate::engine::is_installed() {
+        if engine::is_installed() {
             self.0.drop_sender();
         }
     }
@@ -238,7 +242,7 @@ impl<T> Drop for Sender<T> {
 
 impl<T> Drop for SyncSender<T> {
     fn drop(&mut self) {
-        if crate::engine::is_installed() {
+        if engine::is_installed() {
             self.0.drop_sender();
         }
     }
@@ -246,7 +250,7 @@ impl<T> Drop for SyncSender<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if !crate::engine::is_installed() {
+        if !engine::is_installed() {
             return;
         }
         let at = Location::caller();

@@ -9,10 +9,12 @@
 //! the object and before the next step of any thread, so it changes together with the word.
 
 use super::AtomicU64;
+use crate::clock::passes_after;
 use crate::engine::{self, At, Until, Update};
 use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 pub(crate) struct Object {
@@ -278,19 +280,13 @@ impl Token {
     }
 
     /// As `take`, until `timeout` has passed. Whether the token was there.
-    pub(crate) fn take_for(
-        &self,
-        name: &'static str,
-        order: Ordering,
-        timeout: core::time::Duration,
-        at: At,
-    ) -> bool {
-        use crate::clock::{has_passed, passes_after};
-        let deadline = passes_after(timeout);
+    #[track_caller]
+    pub(crate) fn take_for(&self, name: &'static str, order: Ordering, timeout: Duration) -> bool {
+        let (at, deadline) = (Location::caller(), passes_after(timeout));
         let mut taken = false;
         super::spin_until(|| {
             taken = self.try_take(name, order, at);
-            taken || has_passed(deadline)
+            taken || engine::with(|engine| engine.has_passed(deadline, at))
         });
         taken
     }

@@ -110,8 +110,9 @@ impl<T: ?Sized> Weak<T> {
 impl<T: ?Sized> Clone for Weak<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let again = |counted: &Counted| Counted::new(&counted.count, Location::caller());
-        Self { data: self.data.clone(), count: self.count.as_ref().map(again) }
+        let made = Location::caller();
+        let count = self.count.as_ref().map(|counted| Counted::new(&counted.count, made));
+        Self { data: self.data.clone(), count }
     }
 }
 

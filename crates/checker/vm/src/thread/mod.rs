@@ -5,6 +5,7 @@ mod local;
 mod park;
 mod scope;
 
+pub use crate::sync::yield_now;
 pub use builder::Builder;
 pub use local::{AccessError, LocalKey};
 pub(crate) use local::{end_of_thread, forget_all};
@@ -92,12 +93,6 @@ pub(crate) fn start<'a, T: Send + 'a>(
 pub fn wait_for(thread: usize) {
     let at = Location::caller();
     engine::with(|engine| engine.join(thread, at));
-}
-
-/// Lets others go first.
-#[track_caller]
-pub fn yield_now() {
-    crate::sync::yield_now();
 }
 
 /// Waits until `duration` has passed: a time-out, where

@@ -41,7 +41,7 @@ pub fn park() {
 /// [`Config::timeouts`](crate::explore::Config::timeouts) is off, no timeout passes.
 #[track_caller]
 pub fn park_timeout(timeout: Duration) {
-    token_of(super::running()).take_for("park", Acquire, timeout, Location::caller());
+    token_of(super::running()).take_for("park", Acquire, timeout);
 }
 
 /// Gives the token to the thread of this number. What the caller did before is known to the thread

@@ -114,6 +114,24 @@ fn statics_are_no_leaks() {
     finds_bug_saying("leak", Config::exhaustive(), || assert_eq!(**DROPPED.get(), 2));
 }
 
+/// The first thread has a variable whose drop uses the static.
+#[test]
+fn variables_of_the_first_thread_go_before_its_statics() {
+    struct Uses;
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            assert_eq!(**MADE.get(), 1);
+        }
+    }
+    static MADE: DroppedPerRun<Arc<u32>> = DroppedPerRun::new(|| Arc::new(1));
+    ulocks_vm::thread_local! { static USES: Uses = Uses }
+    explore(Config::exhaustive(), || {
+        USES.with(|_| ());
+        // SAFETY: there is no other thread.
+        unsafe { DroppedPerRun::drop_all() };
+    });
+}
+
 #[test]
 fn a_static_is_made_once_and_known_to_each_thread_that_uses_it() {
     struct Made(AtomicU32, UnsafeCell<u32>);
@@ -138,6 +156,14 @@ fn a_static_is_made_once_and_known_to_each_thread_that_uses_it() {
         // SAFETY: the other thread has ended.
         unsafe { DroppedPerRun::drop_all() };
     });
+}
+
+#[test]
+fn the_use_of_a_static_is_told_at_its_line() {
+    static MADE: DroppedPerRun<u32> = DroppedPerRun::new(|| 1);
+    let failure = finds_bug_saying("panic", Config::exhaustive(), || assert_eq!(*MADE.get(), 2));
+    let mut uses = failure.story.lines().filter(|line| line.contains("call_once"));
+    assert!(uses.next().is_some_and(|line| line.contains("objects/arc.rs:")), "{failure}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::{Plain, all_outcomes};
 use std::time::Duration;
 use ulocks_vm::explore::{Config, explore, finds_bug_saying};
 use ulocks_vm::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError, channel, sync_channel};
-use ulocks_vm::sync::{Arc, AtomicU32, Ordering::Relaxed};
+use ulocks_vm::sync::{Arc, AtomicU32, Condvar, Mutex, Ordering::Relaxed};
 use ulocks_vm::thread;
 
 #[test]
@@ -163,6 +163,27 @@ fn the_longest_time_outs_never_pass() {
         assert_eq!(receiver.recv_timeout(Duration::MAX), Ok(1));
         other.join().unwrap();
     });
+}
+
+#[test]
+fn timed_waits_that_nobody_ends_are_told_at_their_lines() {
+    const SOON: Duration = Duration::from_millis(1);
+    let models: [fn(); 3] = [
+        || thread::park_timeout(SOON),
+        || {
+            let (_sender, receiver) = channel::<u32>();
+            assert!(receiver.recv_timeout(SOON).is_ok());
+        },
+        || {
+            let (lock, changed) = (Mutex::new(()), Condvar::new());
+            drop(changed.wait_timeout(lock.lock().unwrap(), SOON));
+        },
+    ];
+    for model in models {
+        let config = Config { timeouts: false, ..Config::exhaustive() };
+        let verdict = finds_bug_saying("deadlock", config, model).verdict.to_string();
+        assert!(verdict.contains("objects/channels.rs:"), "{verdict}");
+    }
 }
 
 #[test]

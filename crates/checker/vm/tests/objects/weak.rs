@@ -255,9 +255,12 @@ fn a_value_that_points_to_itself_is_found_by_another_when_it_is_made() {
 
 #[test]
 fn a_weak_pointer_that_is_kept_is_a_leak() {
-    let failure = finds_bug_saying("leak", Config::exhaustive(), || {
-        std::mem::forget(Arc::downgrade(&Arc::new(1)));
-    });
-    let text = failure.verdict.to_string();
-    assert!(text.contains("the Weak made at") && text.contains("weak.rs:"), "{text}");
+    for clones in [false, true] {
+        let failure = finds_bug_saying("leak", Config::exhaustive(), move || {
+            let weak = Arc::downgrade(&Arc::new(1));
+            std::mem::forget(if clones { weak.clone() } else { weak });
+        });
+        let text = failure.verdict.to_string();
+        assert!(text.contains("the Weak made at crates/checker/vm/tests/objects/weak.rs:"), "{text}");
+    }
 }
