@@ -1,11 +1,9 @@
 //! Panics inside an execution are its result, not news for the terminal: they are caught, kept, and
 //! told in the report. One that cannot be caught, since it comes up in a destructor or where code
-//! may not unwind, is the end of the process: it is told at once, with those before it.
+//! may not unwind, is the end of the process: `watchdog.rs` tells it, with those before it.
 
 use super::story::place_of;
-use super::watchdog;
 use crate::alloc::outside;
-use core::fmt::Write as _;
 use std::cell::{Cell, RefCell};
 use std::panic;
 use std::sync::Once;
@@ -63,29 +61,14 @@ fn keep(info: &panic::PanicHookInfo<'_>) {
             messages.remove(0);
         }
         messages.push(Message { text, placed });
-        if is_final(info) {
-            watchdog::aborts(&lines(messages));
-        }
     });
 }
 
-/// What panics said, a line each.
-fn lines(messages: &[Message]) -> String {
-    messages.iter().fold(String::new(), |mut lines, message| {
-        let _ = writeln!(lines, "panic: {}", message.placed);
-        lines
-    })
-}
-
-/// What the panics of this OS thread said, if one unwinds.
+/// What the panics of this OS thread said, a line each, if one unwinds, or was to.
 pub(super) fn unwinding() -> String {
-    let said = |kept: &RefCell<Vec<Message>>| kept.try_borrow().map(|kept| lines(&kept)).unwrap_or_default();
-    if std::thread::panicking() { MESSAGES.with(said) } else { String::new() }
-}
-
-/// Whether the process aborts after this panic. To read it is unstable, but for the `Debug`.
-fn is_final(info: &panic::PanicHookInfo<'_>) -> bool {
-    format!("{info:?}").contains("can_unwind: false")
+    let line = |message: &Message| format!("panic: {}\n", message.placed);
+    let said = |kept: &RefCell<Vec<Message>>| kept.try_borrow().map(|kept| kept.iter().map(line).collect());
+    if std::thread::panicking() { MESSAGES.with(said).unwrap_or_default() } else { String::new() }
 }
 
 /// What the panic said that came out with `text`, with its place: not one that was caught before,

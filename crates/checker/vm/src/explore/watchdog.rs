@@ -17,9 +17,9 @@
 //! # Aborts
 //! | the process aborts | told by | with |
 //! |---|---|---|
-//! | since a panic cannot unwind, or can no more | the hook of panics ([`aborts`]) | the panics, and the replay or story |
-//! | by itself: a model, an allocation, `malloc` | the handler of SIGABRT | the place, and then the same |
-//! | since a thread does not come back | the thread that looks, and then that handler | the same |
+//! | since a panic cannot unwind, or can no more | the handler of SIGABRT | the place, the panics, and the replay or story |
+//! | by itself: a model, an allocation, `malloc` | the same | the same |
+//! | since a thread does not come back | the thread that looks, and then the same | the same |
 //! | by an access of memory that is not there | the handler of SIGSEGV and SIGBUS | the place |
 //!
 //! The handler may have interrupted `malloc`, whose locks are held then. So it says the place by
@@ -155,17 +155,6 @@ fn start() {
             let _ = std::thread::Builder::new().name("ulocks-vm watch".into()).spawn(move || look(patience));
         }
     });
-}
-
-/// A panic of this OS thread cannot be caught, and the process aborts: `reason` says what panicked,
-/// a line each.
-pub(super) fn aborts(reason: &str) {
-    if let Some(watch) = MINE.get() {
-        watch.say("a model aborts, in", ":");
-    }
-    print(reason.as_bytes());
-    print_last_words();
-    rests(); // nothing is left to say in the handler
 }
 
 /// What there is to say of the run on this OS thread, in which the process ends.
