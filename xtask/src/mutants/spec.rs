@@ -261,6 +261,11 @@ pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Mutant>, Vec<String>)>
     Ok((mutants, faults))
 }
 
+/// The mutants of this workspace, read once for all tests: that takes seconds.
+#[cfg(test)]
+pub static PLANTED: std::sync::LazyLock<Vec<Mutant>> =
+    std::sync::LazyLock::new(|| load(&Workspace::load().unwrap()).unwrap().0);
+
 fn specifications(workspace: &Workspace) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for dir in workspace.packages.iter().map(|package| package.dir.join("mutants")) {

@@ -141,9 +141,7 @@ mod tests {
 
     #[test]
     fn a_bug_is_reported_as_long_as_neither_it_nor_the_code_changes() {
-        let workspace = Workspace::load().unwrap();
-        let (mutants, _) = spec::load(&workspace).unwrap();
-        let [one, other] = &mutants[..2] else { panic!("there are planted bugs") };
+        let [one, other] = &spec::PLANTED[..2] else { panic!("there are planted bugs") };
         assert_ne!(one.code, other.code);
         let record = |code: &str| {
             let audited = Audited { date: String::new(), code: code.into(), verdict: Verdict::Caught };

@@ -402,6 +402,7 @@ impl Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants::spec::PLANTED;
 
     const GOOD: &str = r#"
 [[lock]]
@@ -465,9 +466,8 @@ last-touch = { vm = ["barging::the_release_is_the_last_access"] }
     fn a_mutant_counts_if_its_filter_selects_only_tests_of_the_cell() {
         let workspace = Workspace::load().unwrap();
         let (locks, _) = read(GOOD);
-        let (mutants, _) = crate::mutants::spec::load(&workspace).unwrap();
         let shown = |property: usize, tool: Tool| {
-            let found = locks[0].shown_by(&locks[0].properties[property].tests[&tool], &mutants, &workspace);
+            let found = locks[0].shown_by(&locks[0].properties[property].tests[&tool], &PLANTED, &workspace);
             found.iter().map(|mutant| mutant.name.as_str()).collect::<Vec<_>>()
         };
         assert!(shown(1, Tool::Vm).contains(&"wakes-nobody"), "{:?}", shown(1, Tool::Vm));
