@@ -118,8 +118,7 @@ fn who_is_interrupted_strands_nobody() {
             explore(by_chance(3), move || {
                 rw::interrupt_vs_unlock::<L>(held, &[TimedWrite, TimedRead, Write]);
             });
-            let more = Config { executions: 3_000, ..by_chance(8) };
-            explore(more, move || {
+            explore(by_chance(8), move || {
                 rw::interrupt_vs_unlock::<L>(
                     held,
                     &[TimedWrite, TimedRead, Write, Read, TimedWrite, TimedRead, TimedWrite, Read],

@@ -18,8 +18,8 @@ type Plain<const SET: u8, P = Sleeps, R = Central> = Sifted<SET, P, PhaseFair, R
 type At<D> = Place<D>;
 
 /// Enough to meet the few steps between which a waiter may come.
-fn many() -> Config {
-    Config { spurious: 2, ..Config::sampled(5_000) }
+fn many(executions: u64) -> Config {
+    Config { spurious: 2, ..Config::sampled(executions) }
 }
 
 /// Readers that make the attempts of a release fail, and waiters that set their flags between.
@@ -28,8 +28,8 @@ fn nobody_sleeps_on_an_owner_that_leaves() {
     fn check<D: Configuration>() {
         let reads: Client<D> = At::reads_twice::<Bulk>;
         for held in [Held::Upgradable, Held::Written, Held::UpgradableFairly, Held::WrittenFairly] {
-            explore(many(), move || behind(held, [reads, At::writes]));
-            explore(many(), move || behind(held, [reads, reads, At::writes]));
+            explore(many(2_500), move || behind(held, [reads, At::writes]));
+            explore(many(2_500), move || behind(held, [reads, reads, At::writes]));
             explore(sampled(5, 1), move || behind(held, [reads, reads, At::writes, At::writes_in_time]));
             explore(sampled(6, 2), move || {
                 behind(held, [reads, At::reads_upgradably, reads, At::writes, At::writes])
@@ -160,7 +160,7 @@ fn an_owner_does_not_touch_what_it_has_left() {
         &[UpgradableFair, Write, Upgradable],
         &[WriteFair, UpgradableFair, Upgradable, Write],
     ] {
-        explore(many(), || the_last_owner_frees::<Lock<TWO>>(owners));
-        explore(many(), || the_last_owner_frees::<Lock<THREE, Private>>(owners));
+        explore(many(5_000), || the_last_owner_frees::<Lock<TWO>>(owners));
+        explore(many(5_000), || the_last_owner_frees::<Lock<THREE, Private>>(owners));
     }
 }

@@ -140,5 +140,5 @@ fn a_sleeping_reader_is_passed_by_one_phase() {
 fn a_reader_that_sleeps_beside_two_writers_is_passed_by_one_phase() {
     explore(Config::sampled(1_000), || turns::<Counted>(2, Writes::Plainly));
     explore(Config::sampled(1_000), || turns::<Counted>(2, Writes::Trying));
-    explore(Config::sampled(30_000), || turns::<Counted<Central, Adaptive>>(2, Writes::Plainly));
+    explore(Config::sampled(15_000), || turns::<Counted<Central, Adaptive>>(2, Writes::Plainly));
 }

@@ -36,11 +36,11 @@ type First = Mixed<Lock<BULK, Sleeps, ReadersFirst>>;
 type Spinning = Tasks<Lock<TWO, Private>>;
 
 fn many(seed: u64) -> Config {
-    Config { seed, ..Config::sampled(10_000) }
+    Config { seed, ..Config::sampled(5_000) }
 }
 
 fn some(seed: u64) -> Config {
-    Config { seed, ..Config::sampled(3_000) }
+    Config { seed, ..Config::sampled(1_500) }
 }
 
 /// Two waiters, whatever they are: to the end within three preemptions.
