@@ -1,8 +1,8 @@
 //! The throughput mutex, with waiters that are tasks; and the rule of the calock.
 
-use crate::barging::sampled;
 use crate::throughput::AlwaysSolo;
 use ulocks_core::Private;
+use ulocks_core::model::Config;
 use ulocks_core::queue::{Every, QueueMutex};
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_testkit::tasks::{Mixed, Restless, Tasks};
@@ -18,6 +18,11 @@ type Culled = Mixed<QueueMutex<Private<NoSpin>, Every<50_000>>>;
 /// A task looks for a moment as it arrives, and when it was woken.
 type Looking = Tasks<RawThroughputMutex<Private<Patience<1>>>>;
 type StrictlyLooking = Mixed<RawThroughputMutex<Private<Patience<1>>, HandOff>>;
+
+/// How many executions of a model of so many threads: about as many steps for each number.
+fn sampled(threads: usize, seed: u64) -> Config {
+    Config { spurious: 2, seed, ..Config::sampled(8_000 / threads as u64) }
+}
 
 ulocks_testkit::vm_models! {
     sampled: sampled,
