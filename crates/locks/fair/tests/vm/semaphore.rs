@@ -40,7 +40,7 @@ macro_rules! on_each {
 
 /// How many executions of a model of so many threads: about as many steps for each number.
 fn sampled(threads: usize, seed: u64) -> Config {
-    Config { spurious: 2, seed, ..Config::sampled(8_000 / threads as u64) }
+    Config { spurious: 2, seed, ..Config::sampled(4_000 / threads as u64) }
 }
 
 #[test]
@@ -68,7 +68,8 @@ fn never_more_are_out_than_in() {
 #[test]
 fn a_permit_without_waiters_can_be_had() {
     fn check<P: Way>(seed: u64) {
-        explore(sampled(2, seed), a_permit_that_nobody_waits_for_can_be_had::<P>);
+        let more = Config { executions: 4_000, ..sampled(2, seed) };
+        explore(more, a_permit_that_nobody_waits_for_can_be_had::<P>);
     }
     on_each!(check);
 }
@@ -76,7 +77,7 @@ fn a_permit_without_waiters_can_be_had() {
 #[test]
 fn a_release_is_seen_by_who_gets_its_permits() {
     fn check<P: Way>(seed: u64) {
-        explore(Config { seed, ..Config::sampled(10_000) }, a_release_publishes::<P>);
+        explore(Config { seed, ..Config::sampled(5_000) }, a_release_publishes::<P>);
     }
     on_each!(check);
 }
@@ -134,7 +135,7 @@ fn an_interrupted_waiter_strands_nobody() {
 #[test]
 fn the_release_touches_the_semaphore_no_more() {
     fn check<P: Way>(seed: u64) {
-        explore(Config { seed, ..Config::sampled(10_000) }, the_acquirer_frees::<P>);
+        explore(Config { seed, ..Config::sampled(5_000) }, the_acquirer_frees::<P>);
         explore(sampled(8, seed), || model::last_unlocker_frees::<Binary<P>>(8));
     }
     on_each!(check);
