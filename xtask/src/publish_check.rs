@@ -2,7 +2,8 @@
 //! `cargo xtask test` builds it only: the tests in the packages are those of the workspace.
 //!
 //! The crates lie in `target/packages` then, as somebody finds them who unpacks them from
-//! crates.io, in a workspace of their own.
+//! crates.io, in a workspace of their own. What they need of crates.io is built where the workspace
+//! has it.
 
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
@@ -20,16 +21,18 @@ const LACKS: [&str; 4] = ["tests", "mutants", "checks.toml", "patch"];
 /// Packages every public crate, and runs the tests that are in the packages, with all features.
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     pack(shell, workspace, steps)?;
-    let _there = shell.push_dir(workspace.target().join("packages"));
-    let test = cmd!(shell, "cargo test --workspace --all-features --no-fail-fast --target-dir target");
+    let target = workspace.target();
+    let _there = shell.push_dir(target.join("packages"));
+    let test = cmd!(shell, "cargo test --workspace --all-features --no-fail-fast --target-dir {target}");
     Ok(steps.run("packages, tests", test, &[])?)
 }
 
 /// Packages every public crate, and compiles what is in the packages, with all features.
 pub fn builds(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     pack(shell, workspace, steps)?;
-    let _there = shell.push_dir(workspace.target().join("packages"));
-    let check = cmd!(shell, "cargo check --workspace --all-features --all-targets --target-dir target");
+    let target = workspace.target();
+    let _there = shell.push_dir(target.join("packages"));
+    let check = cmd!(shell, "cargo check --workspace --all-features --all-targets --target-dir {target}");
     Ok(steps.run("packages, check", check, &[])?)
 }
 
@@ -50,8 +53,7 @@ fn pack(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Resu
     let pack = cmd!(shell, "cargo package --quiet --no-verify --allow-dirty {selected...}");
     steps.run("packages", pack, &[])?;
 
-    let mut manifest =
-        String::from("[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\nexclude = [\"target\"]\n");
+    let mut manifest = String::from("[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n");
     let profiles = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
     let profiles = profiles.find("[profile.dev]").map(|at| &profiles[at..]).context("no profiles")?;
     let mut patch = String::from("\n[patch.crates-io]\n");
@@ -65,18 +67,12 @@ fn pack(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Resu
     Ok(())
 }
 
-/// Makes the folder `dir`, and removes what is in it, except for what was built there.
+/// Makes the folder `dir` anew.
 fn empty(dir: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(dir)?;
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        if !path.is_dir() {
-            fs::remove_file(path)?;
-        } else if !path.ends_with("target") {
-            fs::remove_dir_all(path)?;
-        }
+    if dir.exists() {
+        fs::remove_dir_all(dir)?;
     }
-    Ok(())
+    Ok(fs::create_dir_all(dir)?)
 }
 
 /// Unpacks the package `name` of `packed` into a folder of `dir`, whose name it returns.
@@ -110,21 +106,4 @@ fn unpack(shell: &Shell, name: &str, packed: &Path, dir: &Path) -> anyhow::Resul
         }
     }
     Ok(folder)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_an_older_version_has_left_is_removed_and_what_was_built_stays() {
-        let dir = tempfile::tempdir().unwrap();
-        for folder in ["ulocks-0.0.9/src", "target/debug"] {
-            fs::create_dir_all(dir.path().join(folder)).unwrap();
-        }
-        fs::write(dir.path().join("ulocks-0.0.9.crate"), "").unwrap();
-        empty(dir.path()).unwrap();
-        let left = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        assert_eq!(left.collect::<Vec<_>>(), ["target"]);
-    }
 }
