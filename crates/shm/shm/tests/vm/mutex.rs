@@ -209,7 +209,7 @@ fn no_step<L: RawRobust>(kernel: Kernel, executions: u64) {
 #[test]
 fn no_step_is_fatal() {
     for kernel in Kernel::ALL {
-        no_step::<Mutex>(kernel, 500);
+        no_step::<Mutex>(kernel, 160);
         no_step::<Fair>(kernel, 60);
     }
 }
