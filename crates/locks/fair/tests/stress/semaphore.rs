@@ -100,7 +100,7 @@ fn survives_many_waiters_that_give_up() {
 #[test]
 fn the_clients_of_the_models_pass_on_the_machine() {
     fn check<P: Way>() {
-        for _ in 0..100 {
+        for _ in 0..20 {
             never_more_out_than_in::<P>(6, 3);
             producers_and_consumers::<P>(2, 6, false);
             producers_and_consumers::<P>(1, 40, true);
