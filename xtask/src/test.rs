@@ -126,7 +126,7 @@ fn musl(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Resu
     let target = workspace.target().join("musl");
     let run = cmd!(
         shell,
-        "cargo run --quiet --release --target {triple} --target-dir {target} -p ulocks --all-features --example each_lock"
+        "cargo run --quiet --release --target {triple} --target-dir {target} -p ulocks --example each_lock"
     );
     Ok(steps.run("static and optimised as a whole", run, &[("CARGO_PROFILE_RELEASE_LTO", "fat")])?)
 }
