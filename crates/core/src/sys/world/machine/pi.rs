@@ -52,7 +52,15 @@ impl Heir {
                 futex_until(own.as_ptr(), libc::FUTEX_WAIT_BITSET, true, 0, end, null_mut(), u32::MAX)
             };
         }
-        self.tries <= HEIR_PAUSES || (names_owner && is_gone(holds & libc::FUTEX_TID_MASK))
+        if self.tries <= HEIR_PAUSES {
+            return true;
+        }
+        let waits_on = names_owner && is_gone(holds & libc::FUTEX_TID_MASK);
+        if waits_on {
+            // When the heir has run, the answer may still be that of the word before.
+            self.tries = 0;
+        }
+        waits_on
     }
 }
 
@@ -224,4 +232,21 @@ mod seen {
     pub(super) fn acquired(_: &AtomicU32) {}
     #[inline(always)]
     pub(super) fn released(_: &AtomicU32) {}
+}
+
+#[cfg(all(test, not(miri), not(ulocks_vm), not(ulocks_loom)))]
+mod tests {
+    use super::*;
+
+    /// The heir has released between the kernel's answer and the look at the word.
+    #[test]
+    fn a_caller_asks_again_once_a_late_heir_has_run() {
+        let gone = std::thread::spawn(crate::sys::tid::current).join().unwrap();
+        let (mut heir, word) = (Heir { tries: HEIR_PAUSES }, AtomicU32::new(gone | libc::FUTEX_WAITERS));
+        assert!(heir.wait(&word), "the owner is gone");
+        word.store(0, Ordering::Relaxed);
+        assert!(heir.wait(&word), "the heir has run");
+        heir.tries = HEIR_PAUSES;
+        assert!(!heir.wait(&word), "the word is used in two ways");
+    }
 }
