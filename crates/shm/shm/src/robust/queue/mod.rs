@@ -239,8 +239,8 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
     }
 
     /// The section of a thread that has taken the queue lock in that way. Apart from
-    /// [`take`](Self::take) it is made where it stays: a move from a `Result` costs ten
-    /// nanoseconds.
+    /// [`take`](Self::take) it is made where it stays, and not moved out of a `Result`. (Two CPUs
+    /// of a Xeon, `cargo bench -- shared`, a writer's pair: 65 ns with that move, 44 without.)
     #[inline]
     pub(crate) fn section<'q, 's, R: Rule>(
         &'q self,
