@@ -179,6 +179,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 }
             }
             if is_due || !(R::CULLED || solo) {
+                if !is_due && let Some(plan) = self.plan() {
+                    plan.note_vain();
+                }
                 let status = || {
                     let waiting = Status::waiting(window::here());
                     if is_due { waiting.woken_ahead(Cpu::UNKNOWN) } else { waiting }
@@ -200,7 +203,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             };
             let timed_out = waited == Waited::TimedOut;
             ended = waited.interrupts(deadline) || timed_out && is_last;
-            takes = !timed_out || self.is_idle();
+            let idle = timed_out && self.is_idle();
+            if idle && let Some(plan) = self.plan() {
+                plan.note_idle();
+            }
+            takes = !timed_out || idle;
             nap = nap.saturating_mul(2);
         }
     }
