@@ -2,21 +2,22 @@
 //! `crates/*/mutants/*.toml`.
 //!
 //! ```toml
+//! file = "crates/locks/unfair/src/barging/raw.rs"
+//!
 //! [[mutant]]
 //! name = "wakes-nobody"
 //! breaks = "The release wakes nobody."
 //! property = "A waiter that sleeps while the mutex becomes free is woken."
-//! file = "crates/locks/unfair/src/barging/raw.rs"
 //! find = '''text that occurs exactly once in the file'''
 //! replace = '''the broken text'''
-//! found-by = [
-//!     { world = "vm", package = "ulocks-unfair", test = "vm", filter = "mutex", as = "lost wake" },
-//! ]
+//! found-by = [{ test = "vm", filter = "mutex", as = "lost wake" }]
 //! ```
 //!
-//! `filter` is a part of the names of the tests, as for libtest. `as` is a text that the output of
-//! the failing run contains; `as = "hang"` demands that the run does not end. `sound = true` marks
-//! a change that breaks nothing: the named tests must pass, and `as` is left out.
+//! A mutant of another file has its own `file`, and a test of another package than the folder is of
+//! its `package`. The world of a test is in the name `test`. `filter` is a part of the names of the
+//! tests, as for libtest. `as` is a text that the output of the failing run contains; `as = "hang"`
+//! demands that the run does not end. `sound = true` marks a change that breaks nothing: the named
+//! tests must pass, and `as` is left out.
 //!
 //! If a bug is in several places of one file, it has `also = [{ find = "..", replace = ".." }]`. If
 //! a bug needs another change, such as smaller sizes, it has `on = "NAME"`. Then the mutant `NAME`
@@ -43,6 +44,8 @@ pub const HANG: &str = "hang";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Specification {
+    /// That of a mutant which names none.
+    file: Option<String>,
     #[serde(default)]
     mutant: Vec<toml::Table>,
 }
@@ -201,6 +204,24 @@ pub fn number(file: &str, name: &str) -> u32 {
     hash.max(1)
 }
 
+/// Fills in what `table`, a mutant, leaves out.
+fn complete(table: &mut toml::Table, file: Option<&str>, package: Option<&str>) {
+    if let Some(file) = file {
+        table.entry("file").or_insert(file.into());
+    }
+    let probes = table.get_mut("found-by").and_then(toml::Value::as_array_mut);
+    for probe in probes.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+        if let Some(test) = probe.get("test").and_then(toml::Value::as_str) {
+            let is_of = |world: &&&str| test.split('_').next() == Some(**world);
+            let world = WORLDS.iter().find(is_of).unwrap_or(&WORLDS[0]);
+            probe.entry("world").or_insert((*world).into());
+        }
+        if let Some(package) = package {
+            probe.entry("package").or_insert(package.into());
+        }
+    }
+}
+
 impl Probe {
     fn faults(&self, workspace: &Workspace, sound: bool) -> Vec<String> {
         let mut faults = Vec::new();
@@ -282,15 +303,19 @@ fn specifications(workspace: &Workspace) -> anyhow::Result<Vec<PathBuf>> {
 
 /// The mutants of one file, and what is wrong with them.
 fn parse(spec: &str, text: &str, workspace: &Workspace) -> (Vec<Mutant>, Vec<String>) {
-    let tables = match toml::from_str::<Specification>(text) {
-        Ok(file) if file.mutant.is_empty() => {
+    let Specification { file, mutant: tables } = match toml::from_str::<Specification>(text) {
+        Ok(found) if found.mutant.is_empty() => {
             return (Vec::new(), vec![format!("{spec}: no mutant: write one, or delete the file")]);
         }
-        Ok(file) => file.mutant,
+        Ok(found) => found,
         Err(error) => return (Vec::new(), vec![format!("{spec}: {error}")]),
     };
+    let path = workspace.root.join(spec);
+    let is_in = |package: &&Package| path.starts_with(package.dir.join("mutants"));
+    let package = workspace.packages.iter().find(is_in).map(|package| package.name.as_str());
     let (mut mutants, mut faults) = (Vec::<Mutant>::new(), Vec::new());
-    for (number, table) in (1..).zip(tables) {
+    for (number, mut table) in (1..).zip(tables) {
+        complete(&mut table, file.as_deref(), package);
         // Read one by one: an error then belongs to a mutant that has a name.
         let name = table.get("name").and_then(toml::Value::as_str);
         let name = name.map_or_else(|| format!("number {number}"), |name| format!("`{name}`"));
@@ -347,6 +372,21 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
         let text = "assert!(need(\"false\", \"\", &[\"false\"]).is_err());";
         assert_eq!(mutants[0].applied(text).unwrap(), "assert!(x.is_err());");
         assert_eq!(mutants[0].spec, "m.toml");
+    }
+
+    #[test]
+    fn what_is_left_out_is_that_of_the_specification() {
+        let place = r#"world = "native", package = "ulocks-core", test = "TEST""#;
+        let short = GOOD.replace("file = \"xtask/src/tools.rs\"\n", "");
+        let short = short.replace(place, r#"test = "vm_futex""#);
+        let (text, spec) = (format!("file = \"xtask/src/tools.rs\"\n{short}"), "crates/core/mutants/m.toml");
+        let (mutants, _) = parse(spec, &text, &Workspace::load().unwrap());
+        assert_eq!(mutants[0].file, "xtask/src/tools.rs");
+        assert_eq!(mutants[0].found_by[0].place(), ["vm", "ulocks-core", "vm_futex"]);
+        let (native, _) = parse(spec, &text.replace("vm_futex", "time"), &Workspace::load().unwrap());
+        assert_eq!(native[0].found_by[0].place(), ["native", "ulocks-core", "time"]);
+        let (_, faults) = parse(spec, &short, &Workspace::load().unwrap());
+        assert!(faults[0].contains("mutant `one`: missing field `file`"), "{faults:?}");
     }
 
     #[test]
