@@ -1,4 +1,4 @@
-//! Spin locks from the books. A bug is a constant of the lock.
+//! Spin locks from the books. A bug is a constant.
 //!
 //! Those that `examples/compare` has are taken from there, and wait in three ways: with a yield
 //! between two looks, with a pause, and with nothing.
@@ -7,19 +7,12 @@ use crate::{Data, completes, each, fails};
 use ulocks_vm::sync::Ordering::{self, Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicBool, AtomicU32, LazyLock, Mutex, RwLock, mpsc, pause, yield_now};
 
-/// A lock: what it is at first, and how thread `me` has it for a while.
-trait Lock: Default + Send + Sync + 'static {
-    fn with(&self, me: usize, body: impl FnOnce());
-}
-
-/// Each of so many threads takes the lock once and counts.
-fn counting<L: Lock>(threads: usize) -> impl Fn() + Clone + 'static {
-    move || {
-        let state = (L::default(), Data::default());
-        let (_, state) = each(threads, state, |(lock, data): &(L, Data), me| lock.with(me, || data.add()));
-        assert_eq!(state.1.get() as usize, threads);
-    }
-}
+/// How a lock of one word is acquired.
+const TEST_AND_SET: u8 = 0;
+const TEST_AND_TEST_AND_SET: u8 = 1;
+const WEAK_EXCHANGE: u8 = 2;
+/// Waits longer from poll to poll, up to a bound.
+const BACKOFF: u8 = 3;
 
 const SOUND: u8 = 0;
 /// The lock is released without an order.
@@ -27,107 +20,77 @@ const RELAXED: u8 = 1;
 /// The lock is not released.
 const KEPT: u8 = 2;
 
-fn release(bug: u8) -> Ordering {
-    if bug == RELAXED { Relaxed } else { Release }
-}
-
-#[derive(Default)]
-struct Tas<const BUG: u8>(AtomicBool);
-
-impl<const BUG: u8> Lock for Tas<BUG> {
-    fn with(&self, _: usize, body: impl FnOnce()) {
-        while self.0.swap(true, Acquire) {
-            yield_now();
+/// A thread has the lock for a while.
+fn hold<const HOW: u8, const BUG: u8>(word: &AtomicU32, body: impl FnOnce()) {
+    let mut pauses = 1;
+    match HOW {
+        TEST_AND_SET => {
+            while word.swap(1, Acquire) == 1 {
+                yield_now();
+            }
         }
-        body();
-        if BUG != KEPT {
-            self.0.store(false, release(BUG));
+        TEST_AND_TEST_AND_SET => loop {
+            while word.load(Relaxed) == 1 {
+                pause();
+            }
+            if word.swap(1, Acquire) == 0 {
+                break;
+            }
+        },
+        WEAK_EXCHANGE => {
+            while word.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
+                pause();
+            }
+        }
+        _ => {
+            while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+                (0..pauses).for_each(|_| pause());
+                pauses = (pauses * 2).min(4);
+            }
         }
     }
+    body();
+    if BUG != KEPT {
+        word.store(0, if BUG == RELAXED { Relaxed } else { Release });
+    }
+}
+
+/// Each of so many threads takes the lock once and counts.
+fn counting<const HOW: u8, const BUG: u8>(threads: usize) -> impl Fn() + Clone + 'static {
+    move || {
+        let state = (AtomicU32::new(0), Data::default());
+        let (_, state) = each(threads, state, |(word, data): &(AtomicU32, Data), _| {
+            hold::<HOW, BUG>(word, || data.add());
+        });
+        assert_eq!(state.1.get() as usize, threads);
+    }
+}
+
+/// With up to so many threads the lock is right, and it is not with a bug.
+fn counts<const HOW: u8>(most: usize) {
+    (2..=most).for_each(|threads| _ = completes(counting::<HOW, SOUND>(threads)));
+    fails("data race", counting::<HOW, RELAXED>(2));
+    fails("deadlock", counting::<HOW, KEPT>(2));
 }
 
 #[test]
 fn test_and_set_with_yield() {
-    completes(counting::<Tas<SOUND>>(2));
-    completes(counting::<Tas<SOUND>>(3));
-    fails("data race", counting::<Tas<RELAXED>>(2));
-    fails("deadlock", counting::<Tas<KEPT>>(2));
-}
-
-#[derive(Default)]
-struct Ttas<const BUG: u8>(AtomicBool);
-
-impl<const BUG: u8> Lock for Ttas<BUG> {
-    fn with(&self, _: usize, body: impl FnOnce()) {
-        loop {
-            while self.0.load(Relaxed) {
-                pause();
-            }
-            if !self.0.swap(true, Acquire) {
-                break;
-            }
-        }
-        body();
-        if BUG != KEPT {
-            self.0.store(false, release(BUG));
-        }
-    }
+    counts::<TEST_AND_SET>(3);
 }
 
 #[test]
 fn test_and_test_and_set() {
-    completes(counting::<Ttas<SOUND>>(2));
-    completes(counting::<Ttas<SOUND>>(3));
-    fails("data race", counting::<Ttas<RELAXED>>(2));
-    fails("deadlock", counting::<Ttas<KEPT>>(2));
-}
-
-#[derive(Default)]
-struct Weak<const BUG: u8>(AtomicU32);
-
-impl<const BUG: u8> Lock for Weak<BUG> {
-    fn with(&self, _: usize, body: impl FnOnce()) {
-        while self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
-            pause();
-        }
-        body();
-        if BUG != KEPT {
-            self.0.store(0, release(BUG));
-        }
-    }
+    counts::<TEST_AND_TEST_AND_SET>(3);
 }
 
 #[test]
 fn weak_exchanges() {
-    completes(counting::<Weak<SOUND>>(2));
-    fails("data race", counting::<Weak<RELAXED>>(2));
-    fails("deadlock", counting::<Weak<KEPT>>(2));
-}
-
-/// Waits longer from poll to poll, up to a bound.
-#[derive(Default)]
-struct Backoff<const BUG: u8>(AtomicU32);
-
-impl<const BUG: u8> Lock for Backoff<BUG> {
-    fn with(&self, _: usize, body: impl FnOnce()) {
-        let mut pauses = 1;
-        while self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            (0..pauses).for_each(|_| pause());
-            pauses = (pauses * 2).min(4);
-        }
-        body();
-        if BUG != KEPT {
-            self.0.store(0, release(BUG));
-        }
-    }
+    counts::<WEAK_EXCHANGE>(2);
 }
 
 #[test]
 fn exponential_backoff() {
-    completes(counting::<Backoff<SOUND>>(2));
-    completes(counting::<Backoff<SOUND>>(3));
-    fails("data race", counting::<Backoff<RELAXED>>(2));
-    fails("deadlock", counting::<Backoff<KEPT>>(2));
+    counts::<BACKOFF>(3);
 }
 
 /// The locks of `examples/compare`, where `yield_now` is as given.
