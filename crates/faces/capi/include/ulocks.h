@@ -696,8 +696,8 @@ int ulocks_robust_rwlock_write_unlock(ulocks_robust_rwlock_t *lock, const ulocks
 int ulocks_robust_rwlock_downgrade(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
 /**
- * Says that the data is whole again, after EOWNERDEAD. EINVAL also: no writer had died.
- * EPERM: the thread does not write.
+ * Says that the data is whole again, after EOWNERDEAD. EINVAL also: no writer had died. EPERM: the
+ * thread does not write.
  */
 int ulocks_robust_rwlock_consistent(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 

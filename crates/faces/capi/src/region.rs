@@ -110,14 +110,23 @@ unsafe fn opened(
     }
 }
 
+/// The same by the name of a file.
+///
 /// # Safety
-/// `path` is null or a string.
-unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, c_int> {
-    if path.is_null() {
-        return Err(null("the name of the file"));
+/// As that, and `file` is null or a string.
+unsafe fn opened_by_name(
+    file: *const c_char,
+    region: *mut *mut ulocks_region_t,
+    open: impl FnOnce(&Path) -> Result<Region<Names>, RegionError>,
+) -> c_int {
+    let _call = Uncancelled::new();
+    if file.is_null() {
+        return null("the name of the file");
     }
     // SAFETY: the caller's promise.
-    Ok(Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes())))
+    let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(file) }.to_bytes()));
+    // SAFETY: the caller's promise.
+    unsafe { opened(region, || open(path)) }
 }
 
 /// Creates a region in a new file with these permissions, less the umask.
@@ -130,13 +139,8 @@ pub unsafe extern "C" fn ulocks_region_create(
     mode: mode_t,
     region: *mut *mut ulocks_region_t,
 ) -> c_int {
-    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
-    match unsafe { path(file) } {
-        // SAFETY: the caller's promise.
-        Ok(path) => unsafe { opened(region, || Region::options().create(path, mode)) },
-        Err(error) => error,
-    }
+    unsafe { opened_by_name(file, region, |path| Region::options().create(path, mode)) }
 }
 
 /// Opens the region in a file.
@@ -146,13 +150,8 @@ pub unsafe extern "C" fn ulocks_region_create(
 /// creates or resets it and does not finish; EINVAL: a null pointer; or why the system refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_open(file: *const c_char, region: *mut *mut ulocks_region_t) -> c_int {
-    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
-    match unsafe { path(file) } {
-        // SAFETY: the caller's promise.
-        Ok(path) => unsafe { opened(region, || Region::options().open(path)) },
-        Err(error) => error,
-    }
+    unsafe { opened_by_name(file, region, |path| Region::options().open(path)) }
 }
 
 /// Opens the region in a file, or creates it if there is no file, or an empty one.
@@ -164,13 +163,8 @@ pub unsafe extern "C" fn ulocks_region_create_or_open(
     mode: mode_t,
     region: *mut *mut ulocks_region_t,
 ) -> c_int {
-    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
-    match unsafe { path(file) } {
-        // SAFETY: the caller's promise.
-        Ok(path) => unsafe { opened(region, || Region::options().create_or_open(path, mode)) },
-        Err(error) => error,
-    }
+    unsafe { opened_by_name(file, region, |path| Region::options().create_or_open(path, mode)) }
 }
 
 /// Creates a region without a file: for children of fork, and for processes that get its

@@ -40,6 +40,14 @@ unsafe fn of<'a>(lock: *const ulocks_robust_rwlock_t) -> &'a Lock {
     unsafe { &*lock.cast() }
 }
 
+/// Ends an access, if the thread has it.
+fn ended<G>(guard: Option<G>, end: impl FnOnce(G)) -> c_int {
+    guard.map_or(libc::EPERM, |guard| {
+        end(guard);
+        0
+    })
+}
+
 /// Finds the reader-writer lock of a name in a region, or makes it, unlocked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_robust_rwlock(
@@ -52,9 +60,9 @@ pub unsafe extern "C" fn ulocks_region_robust_rwlock(
     unsafe { named::<Lock, _>(region, member, name, lock) }
 }
 
-/// The function `$name`, which locks by `$method` and returns `$otherwise` if that gives up.
-macro_rules! acquisition {
-    ($(#[$about:meta])* $name:ident, $method:ident, $otherwise:expr) => {
+/// The function `$name`, which does this with the lock, if the member may use it.
+macro_rules! function {
+    ($(#[$about:meta])* $name:ident, $does:expr) => {
         $(#[$about])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
@@ -62,7 +70,8 @@ macro_rules! acquisition {
             member: *const ulocks_member_t,
         ) -> c_int {
             // SAFETY: the caller's promise.
-            unsafe { with(of(lock), me(member), |lock, me| code(lock.$method(me), $otherwise)) }
+            let (lock, me) = unsafe { (of(lock), me(member)) };
+            with(lock, me, $does)
         }
     };
 }
@@ -87,14 +96,14 @@ macro_rules! acquisition_until {
     };
 }
 
-acquisition! {
+function! {
     /// Locks for reading, behind the writers that wait.
-    ulocks_robust_rwlock_read_lock, read, libc::ETIMEDOUT
+    ulocks_robust_rwlock_read_lock, |lock, me| code(lock.read(me), libc::ETIMEDOUT)
 }
 
-acquisition! {
+function! {
     /// Locks for reading if that needs no waiting. EBUSY: a writer has the lock or waits.
-    ulocks_robust_rwlock_read_trylock, try_read, libc::EBUSY
+    ulocks_robust_rwlock_read_trylock, |lock, me| code(lock.try_read(me), libc::EBUSY)
 }
 
 acquisition_until! {
@@ -102,14 +111,14 @@ acquisition_until! {
     ulocks_robust_rwlock_read_lock_until, read_until
 }
 
-acquisition! {
+function! {
     /// Locks for an urgent reader, before all writers that wait.
-    ulocks_robust_rwlock_urgent_lock, read_urgent, libc::ETIMEDOUT
+    ulocks_robust_rwlock_urgent_lock, |lock, me| code(lock.read_urgent(me), libc::ETIMEDOUT)
 }
 
-acquisition! {
+function! {
     /// Locks for an urgent reader if that needs no waiting. EBUSY: a writer has the lock.
-    ulocks_robust_rwlock_urgent_trylock, try_read_urgent, libc::EBUSY
+    ulocks_robust_rwlock_urgent_trylock, |lock, me| code(lock.try_read_urgent(me), libc::EBUSY)
 }
 
 acquisition_until! {
@@ -117,31 +126,22 @@ acquisition_until! {
     ulocks_robust_rwlock_urgent_lock_until, read_urgent_until
 }
 
-/// Unlocks for a reader of either class. EPERM: the thread does not read.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_read_unlock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
-    unsafe {
-        with(of(lock), me(member), |lock, me| {
-            lock.read_guard_unchecked(me).map_or(libc::EPERM, |guard| {
-                drop(guard);
-                0
-            })
-        })
+function! {
+    /// Unlocks for a reader of either class. EPERM: the thread does not read.
+    ulocks_robust_rwlock_read_unlock, |lock, me| {
+        // SAFETY: the guard of the acquisition was forgotten.
+        ended(unsafe { lock.read_guard_unchecked(me) }, drop)
     }
 }
 
-acquisition! {
+function! {
     /// Locks for writing, and waits as long as that takes.
-    ulocks_robust_rwlock_write_lock, write, libc::ETIMEDOUT
+    ulocks_robust_rwlock_write_lock, |lock, me| code(lock.write(me), libc::ETIMEDOUT)
 }
 
-acquisition! {
+function! {
     /// Locks for writing if that needs no waiting. EBUSY: a thread has the lock or waits.
-    ulocks_robust_rwlock_write_trylock, try_write, libc::EBUSY
+    ulocks_robust_rwlock_write_trylock, |lock, me| code(lock.try_write(me), libc::EBUSY)
 }
 
 acquisition_until! {
@@ -149,79 +149,48 @@ acquisition_until! {
     ulocks_robust_rwlock_write_lock_until, write_until
 }
 
-/// Unlocks for a writer. If a writer had died, and the data was not said to be consistent, the lock
-/// is not recoverable from here on. EPERM: the thread does not write.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_write_unlock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
-    unsafe {
-        with(of(lock), me(member), |lock, me| {
-            lock.write_guard_unchecked(me).map_or(libc::EPERM, |guard| {
-                drop(guard);
-                0
-            })
+function! {
+    /// Unlocks for a writer. If a writer had died, and the data was not said to be consistent, the
+    /// lock is not recoverable from here on. EPERM: the thread does not write.
+    ulocks_robust_rwlock_write_unlock, |lock, me| {
+        // SAFETY: the guard of the acquisition was forgotten.
+        ended(unsafe { lock.write_guard_unchecked(me) }, drop)
+    }
+}
+
+function! {
+    /// Turns the lock of a writer into that of a reader, and lets other readers in. No writer comes
+    /// in between. If the data is not consistent, it stays so. Unlock with
+    /// ulocks_robust_rwlock_read_unlock. EPERM: the thread does not write.
+    ulocks_robust_rwlock_downgrade, |lock, me| {
+        // SAFETY: the guard of the acquisition was forgotten.
+        ended(unsafe { lock.write_guard_unchecked(me) }, |guard| forget(guard.downgrade()))
+    }
+}
+
+function! {
+    /// Says that the data is whole again, after EOWNERDEAD. EINVAL also: no writer had died. EPERM:
+    /// the thread does not write.
+    ulocks_robust_rwlock_consistent, |lock, me| {
+        // SAFETY: the guard of the acquisition was forgotten, and is again.
+        unsafe { lock.write_guard_unchecked(me) }.map_or(libc::EPERM, |mut guard| {
+            let code = if guard.is_dirty() { 0 } else { libc::EINVAL };
+            guard.mark_consistent();
+            forget(guard);
+            code
         })
     }
 }
 
-/// Turns the lock of a writer into that of a reader, and lets other readers in. No writer comes in
-/// between. If the data is not consistent, it stays so. Unlock with
-/// ulocks_robust_rwlock_read_unlock. EPERM: the thread does not write.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_downgrade(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
-    unsafe {
-        with(of(lock), me(member), |lock, me| {
-            lock.write_guard_unchecked(me).map_or(libc::EPERM, |guard| {
-                forget(guard.downgrade());
-                0
-            })
-        })
-    }
-}
-
-/// Says that the data is whole again, after EOWNERDEAD. EINVAL also: no writer had died.
-/// EPERM: the thread does not write.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_consistent(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise. The guard of the acquisition was forgotten, and is again.
-    unsafe {
-        with(of(lock), me(member), |lock, me| {
-            lock.write_guard_unchecked(me).map_or(libc::EPERM, |mut guard| {
-                let code = if guard.is_dirty() { 0 } else { libc::EINVAL };
-                guard.mark_consistent();
-                forget(guard);
-                code
-            })
-        })
-    }
-}
-
-/// Locks for writing although the lock is not recoverable. Returns EOWNERDEAD: the data is dirty
-/// until it is said to be consistent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_reset(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with(of(lock), me(member), |lock, me| match lock.reset(me) {
-            Ok(guard) => {
-                forget(guard);
-                libc::EOWNERDEAD
-            }
-            Err(why) => refused(why, libc::ETIMEDOUT),
-        })
+function! {
+    /// Locks for writing although the lock is not recoverable. Returns EOWNERDEAD: the data is
+    /// dirty until it is said to be consistent.
+    ulocks_robust_rwlock_reset, |lock, me| match lock.reset(me) {
+        Ok(guard) => {
+            forget(guard);
+            libc::EOWNERDEAD
+        }
+        Err(why) => refused(why, libc::ETIMEDOUT),
     }
 }
 

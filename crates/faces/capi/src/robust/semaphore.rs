@@ -37,6 +37,23 @@ fn code(result: Result<(), SemError>, busy: c_int, limit: c_int) -> c_int {
     }
 }
 
+/// The function `$name`, which does this with so many permits, if the member may use the semaphore.
+macro_rules! function {
+    ($(#[$about:meta])* $name:ident, |$semaphore:ident, $me:ident, $count:ident| $does:expr) => {
+        $(#[$about])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            $semaphore: *mut ulocks_robust_semaphore_t,
+            member: *const ulocks_member_t,
+            $count: u32,
+        ) -> c_int {
+            // SAFETY: the caller's promise.
+            let ($semaphore, $me) = unsafe { (of($semaphore), me(member)) };
+            with($semaphore, $me, |$semaphore, $me| $does)
+        }
+    };
+}
+
 /// Finds the semaphore of a name in a region, or makes it, without permits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_robust_semaphore(
@@ -49,38 +66,21 @@ pub unsafe extern "C" fn ulocks_region_robust_semaphore(
     unsafe { named::<Lock, _>(region, member, name, semaphore) }
 }
 
-/// Takes this many permits together, and waits as long as that takes. They come back when the
-/// thread dies.
-///
-/// Returns 0; EINVAL: the thread would have more than 32767 permits, or the semaphore is not in the
-/// member's region, or the member is that of another process; EBADMSG: the memory was overwritten.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_semaphore_acquire(
-    semaphore: *mut ulocks_robust_semaphore_t,
-    member: *const ulocks_member_t,
-    count: u32,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with(of(semaphore), me(member), |semaphore, me| {
-            code(semaphore.take(me, count, None), libc::ETIMEDOUT, libc::EINVAL)
-        })
-    }
+function! {
+    /// Takes this many permits together, and waits as long as that takes. They come back when the
+    /// thread dies.
+    ///
+    /// Returns 0; EINVAL: the thread would have more than 32767 permits, or the semaphore is not in
+    /// the member's region, or the member is that of another process; EBADMSG: the memory was
+    /// overwritten.
+    ulocks_robust_semaphore_acquire,
+    |semaphore, me, count| code(semaphore.take(me, count, None), libc::ETIMEDOUT, libc::EINVAL)
 }
 
-/// Takes this many permits together if that needs no waiting. EBUSY: there are fewer permits.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_semaphore_tryacquire(
-    semaphore: *mut ulocks_robust_semaphore_t,
-    member: *const ulocks_member_t,
-    count: u32,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with(of(semaphore), me(member), |semaphore, me| {
-            code(semaphore.try_take(me, count), libc::EBUSY, libc::EINVAL)
-        })
-    }
+function! {
+    /// Takes this many permits together if that needs no waiting. EBUSY: there are fewer permits.
+    ulocks_robust_semaphore_tryacquire,
+    |semaphore, me, count| code(semaphore.try_take(me, count), libc::EBUSY, libc::EINVAL)
 }
 
 /// Takes this many permits together, or gives up at a moment.
@@ -99,41 +99,23 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_acquire_until(
     }
 }
 
-/// Gives back this many of the permits that the calling thread has taken. Permits beyond 32767 free
-/// ones are lost; there are so many only if some were added while others were out.
-///
-/// Returns 0; EPERM: the thread has fewer; EINVAL: the semaphore is not in the member's region, or
-/// the member is that of another process.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_semaphore_release(
-    semaphore: *mut ulocks_robust_semaphore_t,
-    member: *const ulocks_member_t,
-    count: u32,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with(of(semaphore), me(member), |semaphore, me| {
-            call::code(semaphore.give_back(me, count), libc::EPERM)
-        })
-    }
+function! {
+    /// Gives back this many of the permits that the calling thread has taken. Permits beyond 32767
+    /// free ones are lost; there are so many only if some were added while others were out.
+    ///
+    /// Returns 0; EPERM: the thread has fewer; EINVAL: the semaphore is not in the member's region,
+    /// or the member is that of another process.
+    ulocks_robust_semaphore_release,
+    |semaphore, me, count| call::code(semaphore.give_back(me, count), libc::EPERM)
 }
 
-/// Adds this many permits. They stay when the thread dies.
-///
-/// Returns 0; EOVERFLOW: there would be more than 32767 free permits, and nothing has changed;
-/// EINVAL and EBADMSG: as ulocks_robust_semaphore_acquire.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_semaphore_add(
-    semaphore: *mut ulocks_robust_semaphore_t,
-    member: *const ulocks_member_t,
-    count: u32,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with(of(semaphore), me(member), |semaphore, me| {
-            code(semaphore.add_permits(me, count), libc::ETIMEDOUT, libc::EOVERFLOW)
-        })
-    }
+function! {
+    /// Adds this many permits. They stay when the thread dies.
+    ///
+    /// Returns 0; EOVERFLOW: there would be more than 32767 free permits, and nothing has changed;
+    /// EINVAL and EBADMSG: as ulocks_robust_semaphore_acquire.
+    ulocks_robust_semaphore_add,
+    |semaphore, me, count| code(semaphore.add_permits(me, count), libc::ETIMEDOUT, libc::EOVERFLOW)
 }
 
 /// How many permits are free at this moment.
