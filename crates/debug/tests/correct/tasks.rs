@@ -126,6 +126,18 @@ pub const TABLE: &[(&str, fn())] = &[
         std::thread::scope(|scope| _ = scope.spawn(move || drop(writer)));
         let writer = ready(Arc::clone(&lock).write_owned_async());
         std::thread::scope(|scope| _ = scope.spawn(move || drop(writer)));
+        let (upgradable, reads) = (ready(lock.upgradable_async()), lock.try_read().unwrap());
+        let upgradable = AsyncRwLockUpgradableReadGuard::try_upgrade(upgradable).unwrap_err();
+        drop(reads);
+        let writer = AsyncRwLockUpgradableReadGuard::try_upgrade(upgradable).unwrap();
+        assert!(held().locks().is_empty() && lock.try_read().is_none());
+        std::thread::scope(|scope| _ = scope.spawn(move || drop(writer)));
+        let upgradable = ready(lock.upgradable_async());
+        let reader = std::thread::scope(|scope| {
+            scope.spawn(move || AsyncRwLockUpgradableReadGuard::downgrade(upgradable)).join().unwrap()
+        });
+        assert!(held().locks().is_empty() && lock.try_write().is_none());
+        drop(reader);
         assert_eq!(*lock.write(), 1);
     }),
     ("a thread waits to read for a task that writes", || {

@@ -247,6 +247,28 @@ impl<'a, L: RawRwLockAsync, T: ?Sized> AsyncRwLockUpgradableReadGuard<'a, L, T> 
         // SAFETY: the lock is held by this token. The guard that had the other copy is taken apart.
         UpgradeAsync { raw: unsafe { rwlock.raw().inner().upgrade_async(s.token) }, rwlock }
     }
+
+    /// Turns the access into exclusive access if there are no readers.
+    ///
+    /// # Errors
+    /// The guard, if there are.
+    #[track_caller]
+    pub fn try_upgrade(s: Self) -> Result<AsyncRwLockWriteGuard<'a, L, T>, Self> {
+        let rwlock = forget_upgradable(s.guard);
+        // SAFETY: the lock is held by this token. The guard that had the other copy is taken apart,
+        // and the one guard that is made has the token that comes back.
+        unsafe {
+            match rwlock.raw().inner().try_upgrade(s.token) {
+                Ok(token) => Ok(AsyncRwLockWriteGuard { guard: write_guard(rwlock, token) }),
+                Err(token) => Err(Self { guard: upgradable_guard(rwlock, token), token }),
+            }
+        }
+    }
+
+    /// Turns the access into a reader's. No writer gets in between.
+    pub fn downgrade(s: Self) -> AsyncRwLockReadGuard<'a, L, T> {
+        AsyncRwLockReadGuard { guard: RwLockUpgradableReadGuard::<L, T>::downgrade(s.guard) }
+    }
 }
 
 /// The future of [`upgrade_async`](AsyncRwLockUpgradableReadGuard::upgrade_async).

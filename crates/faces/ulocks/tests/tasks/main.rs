@@ -387,6 +387,7 @@ fn a_wait_that_was_answered_before_the_close_keeps_its_permit() {
 fn permits_are_forgotten_split_and_merged() {
     let semaphore = Semaphore::new(5);
     let mut three = task(semaphore.acquire_many_async(3)).ready().expect("it is open");
+    assert!(std::ptr::eq(three.semaphore(), &semaphore));
     let one = three.split(1).expect("there are three");
     task(semaphore.acquire_async()).ready().expect("it is open").forget();
     three.merge(one);

@@ -155,6 +155,24 @@ fn an_upgradable_reader_becomes_the_writer() {
 }
 
 #[test]
+fn an_upgradable_reader_becomes_the_writer_at_once_or_a_reader() {
+    let lock = RwLock::new(1);
+    let (held, reader) = (task(lock.upgradable_async()).ready(), lock.read());
+    let held = AsyncRwLockUpgradableReadGuard::try_upgrade(held).expect_err("there is a reader");
+    let (other, writer) = (task(lock.upgradable_async()).waits(), task(lock.write_async()).waits());
+    drop(reader);
+    let mut held = AsyncRwLockUpgradableReadGuard::try_upgrade(held).expect("the reader is gone");
+    *held += 1;
+    assert!(lock.try_read().is_none());
+    drop(held);
+    let (held, writer) = (AsyncRwLockUpgradableReadGuard::downgrade(other.ready()), writer.waits());
+    assert_eq!(*held, 2);
+    drop(held);
+    *writer.ready() += 1;
+    assert_eq!(*lock.read(), 3);
+}
+
+#[test]
 fn guards_are_narrowed_to_parts_that_may_go_to_other_threads() {
     let lock = RwLock::new(([1, 2], 3));
     let held = task(lock.write_async()).ready();

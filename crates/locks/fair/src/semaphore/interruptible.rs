@@ -123,7 +123,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     ) -> Result<Permit<'_, P>, AcquireError> {
         let deadline = deadline.into();
         match self.0.acquire_until(count, deadline.interruptible()) {
-            true => Ok(Permit::new(&self.0, count)),
+            true => Ok(Permit::new(self, count)),
             false if self.is_closed() => Err(AcquireError::Closed),
             false => Err(WaitError::at(deadline).into()),
         }

@@ -250,7 +250,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     #[track_caller]
     pub fn acquire_many(&self, count: u32) -> Permit<'_, P> {
         self.0.acquire(count);
-        Permit::new(&self.0, count)
+        Permit::new(self, count)
     }
 
     /// Acquires a permit, and waits in the queue until there is one or the semaphore is closed.
@@ -278,7 +278,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     #[inline]
     #[track_caller]
     pub fn acquire_many_unless_closed(&self, count: u32) -> Result<Permit<'_, P>, Closed> {
-        self.0.acquire_unless_closed(count).map(|()| Permit::new(&self.0, count))
+        self.0.acquire_unless_closed(count).map(|()| Permit::new(self, count))
     }
 
     /// Acquires a permit if there is one, no waiter, and the semaphore is not closed.
@@ -290,7 +290,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// Acquires `count` permits if there are as many, no waiters, and the semaphore is not closed.
     #[inline]
     pub fn try_acquire_many(&self, count: u32) -> Option<Permit<'_, P>> {
-        self.0.try_acquire(count).then(|| Permit::new(&self.0, count))
+        self.0.try_acquire(count).then(|| Permit::new(self, count))
     }
 
     /// Acquires a permit, or gives up after `timeout`, or when the semaphore is closed.
@@ -337,7 +337,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     #[inline]
     #[track_caller]
     pub fn try_acquire_many_until(&self, count: u32, deadline: impl Into<Deadline>) -> Option<Permit<'_, P>> {
-        self.0.acquire_until(count, deadline.into()).then(|| Permit::new(&self.0, count))
+        self.0.acquire_until(count, deadline.into()).then(|| Permit::new(self, count))
     }
 
     /// Puts `count` permits in, and serves waiters. The permits need not have been acquired before.

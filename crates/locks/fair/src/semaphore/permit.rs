@@ -1,6 +1,6 @@
 //! What an acquisition gives: permits that go back when they are dropped.
 
-use super::raw::RawSemaphore;
+use super::SemaphoreWith;
 use core::fmt;
 use ulocks_core::Private;
 use ulocks_core::policy::InOneProcess;
@@ -26,19 +26,24 @@ use ulocks_core::policy::InOneProcess;
 #[must_use = "if unused the permits go back at once"]
 #[clippy::has_significant_drop]
 pub struct Permit<'a, P: InOneProcess = Private> {
-    semaphore: &'a RawSemaphore<P>,
+    semaphore: &'a SemaphoreWith<P>,
     count: u32,
 }
 
 impl<'a, P: InOneProcess> Permit<'a, P> {
     #[inline]
-    pub(super) fn new(semaphore: &'a RawSemaphore<P>, count: u32) -> Self {
+    pub(super) fn new(semaphore: &'a SemaphoreWith<P>, count: u32) -> Self {
         Self { semaphore, count }
     }
 
     /// How many permits these are.
     pub fn count(&self) -> u32 {
         self.count
+    }
+
+    /// The semaphore whose permits these are.
+    pub fn semaphore(&self) -> &'a SemaphoreWith<P> {
+        self.semaphore
     }
 
     /// Keeps the permits from going back: the semaphore has so many fewer, until others are
@@ -58,7 +63,7 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
     ///
     /// # Panics
     /// If `other` is of another semaphore, or if these are more than
-    /// [`MAX_PERMITS`](crate::SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits
+    /// [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits
     /// were released that were not acquired.
     #[track_caller]
     pub fn merge(&mut self, other: Self) {
@@ -68,7 +73,7 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
         );
         // More would find no room when they go back.
         let count = self.count.checked_add(other.count);
-        let count = count.filter(|&count| count <= RawSemaphore::<P>::MAX_PERMITS);
+        let count = count.filter(|&count| count <= SemaphoreWith::<P>::MAX_PERMITS);
         self.count = count.expect("permits beyond MAX_PERMITS cannot be merged: drop or split some");
         other.forget();
     }

@@ -157,6 +157,7 @@ impl<P: InOneProcess> fmt::Debug for RawAcquireAsync<'_, P> {
 #[must_use = "a future does nothing unless it is polled"]
 pub struct AcquireAsync<'a, P: InOneProcess> {
     raw: RawAcquireAsync<'a, P>,
+    semaphore: &'a SemaphoreWith<P>,
 }
 
 impl<'a, P: InOneProcess> Future for AcquireAsync<'a, P> {
@@ -164,8 +165,8 @@ impl<'a, P: InOneProcess> Future for AcquireAsync<'a, P> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (semaphore, count) = (self.raw.semaphore, self.raw.wanted);
-        // SAFETY: the only field is not moved.
+        let (semaphore, count) = (self.semaphore, self.raw.wanted);
+        // SAFETY: `raw` is not moved until it is dropped in its place.
         let raw = unsafe { self.map_unchecked_mut(|this| &mut this.raw) };
         raw.poll(context).map_ok(|()| Permit::new(semaphore, count))
     }
@@ -216,6 +217,6 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[inline]
     pub fn acquire_many_async(&self, count: u32) -> AcquireAsync<'_, P> {
-        AcquireAsync { raw: self.raw().acquire_async(count) }
+        AcquireAsync { raw: self.raw().acquire_async(count), semaphore: self }
     }
 }
