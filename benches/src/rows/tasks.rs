@@ -5,7 +5,7 @@ use super::{Row, Wish, by, by_peer, named, no_claims, of, scores};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
-use crate::subjects::tasks::{Entry, PLAIN};
+use crate::subjects::tasks::{Entry, NONE, PLAIN};
 use crate::workloads::tasks::Run;
 use crate::workloads::{Scenario, Times};
 
@@ -59,8 +59,13 @@ const PEERS: [&str; 2] = ["tokio", "async-lock"];
 
 fn job(wish: &Wish, section: &str, label: String, x: Option<u32>, run: Run) -> Option<Job> {
     let mut subjects = named(wish, Entry::all().iter().map(|entry| entry.name), &PEERS)?;
-    // It says what a lock costs that blocks; a second future of it would be acquired.
-    subjects.retain(|name| name != PLAIN || run.tasks == 1);
+    subjects.retain(|name| match name.as_str() {
+        // It says what a lock costs that blocks; a second future of it would be acquired.
+        PLAIN => run.tasks == 1,
+        // A bound where the lock is held for no time.
+        NONE => run.times.is_bare(),
+        _ => true,
+    });
     let scenario = Scenario::Tasks(run);
     Some(Job { cell: Cell { section: section.into(), label, x: x.map(f64::from), scenario }, subjects })
 }

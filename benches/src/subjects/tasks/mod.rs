@@ -5,11 +5,11 @@
 mod event;
 mod turns;
 
-pub use turns::{Inside, Job, Turns};
+pub use turns::{Job, Turns};
 
 use event::EventMutex;
 use parking_lot::lock_api::RawMutex as _;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use turns::{go_round, go_round_as_thread};
@@ -19,6 +19,8 @@ use ulocks_core::task::{AsyncMutex, AsyncMutexGuard, AsyncRwLock as _, AsyncRwLo
 
 /// A lock that tasks wait for.
 pub trait TaskLock: Send + Sync + 'static {
+    /// Whether it keeps others out.
+    const EXCLUDES: bool = true;
     /// What holds it.
     type Guard<'a>: Send;
     /// One that is free.
@@ -57,6 +59,8 @@ impl<L: TaskLock> Contended for Lock<L> {
 pub struct Traits {
     /// Makes one.
     pub make: fn() -> Arc<dyn Contended>,
+    /// Whether it keeps others out.
+    pub excludes: bool,
 }
 
 /// A subject of this kind.
@@ -72,8 +76,11 @@ impl super::Kind for Traits {
 
 /// The name of the mutex of the family that blocks its thread.
 pub const PLAIN: &str = "plain";
+/// The name of no lock.
+pub const NONE: &str = "none";
 
-static ALL: [Entry; 14] = [
+static ALL: [Entry; 15] = [
+    peer::<NoLock>(NONE, "no lock at all: the executor, and the number"),
     peer::<Tokio>("tokio", "tokio's Mutex"),
     peer::<TokioSemaphore>("tokio-semaphore", "tokio's Semaphore of one permit"),
     peer::<AsyncLock>("async-lock", "async-lock's Mutex"),
@@ -95,7 +102,7 @@ fn make<L: TaskLock>() -> Arc<dyn Contended> {
 }
 
 pub(crate) const fn peer<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
-    Entry { name, about, family: false, kind: Traits { make: make::<L> } }
+    Entry { name, about, family: false, kind: Traits { make: make::<L>, excludes: L::EXCLUDES } }
 }
 
 const fn ours<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
@@ -138,6 +145,24 @@ guarded! {
         |it| it.write(), it.write_blocking();
     OwnRwLock(ulocks_psrwlock::PsRwLock<()>): AsyncRwLockWriteGuard<'a, ulocks_psrwlock::RawPsRwLock, ()>,
         |it| it.write_async(), it.write();
+}
+
+/// Keeps nobody out.
+pub(crate) struct NoLock;
+
+impl TaskLock for NoLock {
+    const EXCLUDES: bool = false;
+    type Guard<'a> = ();
+
+    fn new() -> Self {
+        Self
+    }
+
+    fn lock(&self) -> impl Future<Output = ()> + Send {
+        ready(())
+    }
+
+    fn lock_blocking(&self) -> impl Sized {}
 }
 
 struct TokioSemaphore(tokio::sync::Semaphore);

@@ -5,7 +5,6 @@ use crate::run::busy_work::{Span, burn};
 use crate::statistics::random::Rng;
 use crate::subjects::locks::phase::{MEASURE, STOP};
 use crossbeam_utils::CachePadded;
-use std::cell::UnsafeCell;
 use std::pin::pin;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -29,8 +28,9 @@ pub struct Job {
     pub ended: AtomicUsize,
     /// Turns of each worker.
     pub turns: Vec<CachePadded<Turns>>,
-    /// A number under the lock: the turns of all.
-    pub inside: Inside,
+    /// A number under the lock: the turns of all. No step adds to it at once, so a lock that does
+    /// not exclude loses some.
+    pub inside: AtomicU64,
 }
 
 /// The turns of a worker: all, and those in the window.
@@ -42,30 +42,10 @@ pub struct Turns {
     pub measured: AtomicU64,
 }
 
-/// A number under the lock.
-#[derive(Default)]
-pub struct Inside(UnsafeCell<u64>);
-
-// SAFETY: the number is accessed under the lock, and when all workers have ended; that the lock
-// excludes is what the number tells.
-unsafe impl Sync for Inside {}
-
-impl Inside {
-    /// The number.
-    ///
-    /// # Safety
-    /// All workers have ended.
-    pub unsafe fn get(&self) -> u64 {
-        // SAFETY: no worker is left that changes it.
-        unsafe { *self.0.get() }
-    }
-}
-
 impl Job {
     /// Inside the lock.
     fn add(&self, rng: &mut Rng) {
-        // SAFETY: as for `Sync`.
-        unsafe { *self.inside.0.get() += 1 };
+        self.inside.store(self.inside.load(Relaxed) + 1, Relaxed);
         burn_for(self.hold, rng);
     }
 
