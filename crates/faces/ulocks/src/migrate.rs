@@ -238,7 +238,7 @@
 //! | `close`, `is_closed`, `AcquireError` | [`Semaphore::close`], [`Semaphore::is_closed`], [`fair::Closed`] | |
 //! | `try_acquire`, `try_acquire_many` | [`Semaphore::try_acquire`], [`Semaphore::try_acquire_many`] | `Option`: [`Semaphore::is_closed`] tells why not |
 //! | `timeout(time, semaphore.acquire())` | `timeout(time, semaphore.acquire_async())`, [`Semaphore::try_acquire_for`] on a thread | |
-//! | `add_permits(n)` | [`Semaphore::release`]`(n)` | too many are an error, and no panic |
+//! | `add_permits(n)` | [`Semaphore::add_permits`]`(n)`, or [`Semaphore::release`], for which too many are an error | |
 //! | `forget_permits(n)` | [`Semaphore::try_acquire_many`]`(n)`, and [`Permit::forget`] | all or none |
 //! | `available_permits` | [`Semaphore::available_permits`] | |
 //! | `SemaphorePermit::forget`, `merge`, `split`, `num_permits` | [`Permit::forget`], [`Permit::merge`], [`Permit::split`], [`Permit::count`] | |

@@ -352,10 +352,27 @@ impl<P: InOneProcess> SemaphoreWith<P> {
         self.0.release(count)
     }
 
+    /// [`release`](Self::release) for a caller that knows that there is room: tokio's name.
+    ///
+    /// # Panics
+    /// If there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then nothing has changed.
+    ///
+    /// # Examples
+    /// ```
+    /// let connections = ulocks_fair::Semaphore::new(1);
+    /// connections.add_permits(2);
+    /// connections.acquire_many(3).forget();
+    /// assert_eq!(connections.available_permits(), 0);
+    /// ```
+    pub fn add_permits(&self, count: u32) {
+        self.release(count).unwrap_or_else(|error| panic!("{error}"));
+    }
+
     /// Closes the semaphore, for good: waiters leave without permits, and later acquisitions fail.
     ///
-    /// Who has permits keeps them, also a waiter that got them before and has not woken up yet.
-    /// They go back as before, and can be released and counted. To close it again changes nothing.
+    /// A thread that has permits keeps them, also a waiter that got them before and has not woken
+    /// up yet. They go back as before, and can be released and counted. To close it again changes
+    /// nothing.
     ///
     /// # Blocking
     /// Never waits, so a signal handler may close, unless tasks wait: it would call wakers. It

@@ -85,6 +85,8 @@ fn more_permits_than_there_can_be_are_refused() {
     let semaphore = Semaphore::new(MOST - 1);
     assert_eq!(semaphore.release(2), Err(TooManyPermits));
     assert_eq!(semaphore.release(u32::MAX), Err(TooManyPermits));
+    let panics = catch_unwind(AssertUnwindSafe(|| semaphore.add_permits(2)));
+    assert!(panics.is_err(), "too many permits");
     assert_eq!(semaphore.available_permits(), MOST - 1);
     assert_eq!(semaphore.release(1), Ok(()));
     assert_eq!(semaphore.release(0), Ok(()));
