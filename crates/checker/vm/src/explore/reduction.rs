@@ -186,7 +186,8 @@ impl Shared {
             }
             Op::Spin(word) => how.spin(|| Some(self.words[word].load(Acquire)).filter(|seen| *seen != 0)),
             Op::SpinOnBoth => how.spin(|| {
-                let seen = self.words.each_ref().map(|word| word.load(Relaxed));
+                // Two places: a loop is recognised at the first that it comes back to.
+                let seen = [self.words[0].load(Relaxed), self.words[1].load(Relaxed)];
                 fence(SeqCst);
                 yield_now();
                 Some(seen[0] + 1_000 * seen[1]).filter(|seen| *seen != 0)

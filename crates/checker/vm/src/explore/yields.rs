@@ -20,8 +20,11 @@
 //!
 //! # What is left out
 //! Executions in which a thread goes on after a fair yield while some other thread, which could
-//! take a step all the time, takes none. Nothing else is: between two fair yields each thread may
-//! take one step or many.
+//! take a step all the time, takes none that others can tell. Nothing else is: between two fair
+//! yields each thread may take one step or many.
+//!
+//! To go on from a fruitless round is such a step. A bare loop waits where it was recognised, and
+//! that is a matter of how it was compiled. So two builds may leave out different executions of it.
 //!
 //! # Why the reduction loses nothing by it
 //! The rule is one more condition on which threads can go. `choice/exhaustive.rs` allows such
