@@ -359,3 +359,16 @@ fn a_removal_takes_no_contents_away_from_a_user() {
         users.into_iter().for_each(|user| user.join().unwrap());
     });
 }
+
+/// As IPC_STAT, which reads fields of the first page in no order.
+#[test]
+fn what_is_read_of_blank_memory_is_no_answer() {
+    explore(few(), || {
+        let protected = Protected::new([0, 0]);
+        let remover = with(&protected, |protected| protected.place.array.forget());
+        let array = protected.place.array;
+        let read = array.head().magic.load(Relaxed);
+        assert!(read != 0 || array.unless_blank(Ok(())) == Err(libc::EINVAL), "blank memory is believed");
+        remover.join().unwrap();
+    });
+}

@@ -2,10 +2,17 @@
 //! free, locked or marked, beside threads that barge in and release without a look at the queue.
 
 use crate::barging::{Sleeper as Mutex, sampled};
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Waker};
+use std::sync::Arc;
 use ulocks_core::Private;
+use ulocks_core::condvar::{Waits, WaitsAsync};
 use ulocks_core::model::{Config, explore};
+use ulocks_core::queue::{After, QueueCondvar};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
+use ulocks_testkit::thread::with;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, all_give_up, one_by_one, one_gives_up};
 use ulocks_unfair::{HandOff, RawThroughputMutex};
 
@@ -53,4 +60,21 @@ fn waiters_that_give_up_at_the_same_time_all_leave() {
     type Mutex = RawThroughputMutex<Private<NoSpin>>;
     explore(Config { preemptions: Some(2), ..Config::exhaustive() }, || all_give_up::<Mutex>(2));
     explore(sampled(3, 1), || all_give_up::<Mutex>(3));
+}
+
+/// Nothing orders two tasks but the queue that they come to and leave.
+#[test]
+fn a_task_that_leaves_sees_the_nodes_beside_its_own() {
+    type Condvar = QueueCondvar<Private<NoSpin>, After>;
+    fn comes_and_leaves(condvar: &Condvar) {
+        let mut wait = pin!(condvar.notified());
+        assert!(wait.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    explore(Config::exhaustive(), || {
+        let condvar = Arc::new(Condvar::new());
+        let other = with(&condvar, |condvar| comes_and_leaves(condvar));
+        comes_and_leaves(&condvar);
+        other.join().unwrap();
+        assert!(!condvar.notify_one(), "a task is left behind");
+    });
 }

@@ -42,6 +42,8 @@ impl Count {
     pub fn get(&self) -> usize {
         // At most 31 bits.
         // Acquire: what a thread that has left did to the region comes before its end.
+        // Mutant: Acquire -> Relaxed: models have no regions. In Rust the end of a borrow orders
+        // the two, but `ulocks_region_close` of C has nothing else.
         (Self::mine(self.0.load(Acquire)) & Self::NUMBER) as usize
     }
 
@@ -240,6 +242,7 @@ impl Drop for Joined<'_> {
         unsafe { ManuallyDrop::drop(&mut self.member) };
         // The last access: the region may be closed from here on.
         if is_counted {
+            // Mutant: Release -> Relaxed: as in `Count::get`, with which it pairs.
             self.count.0.fetch_sub(1, Release);
         }
     }
