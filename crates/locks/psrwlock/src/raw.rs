@@ -145,8 +145,8 @@
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
 //! - (arrive), (attempt) are Acquire and pair with the releases. (depart) is Release and pairs with
-//!   the looks of a drain and of an attempt, and with (close all), Acquire. (close), (ask) are
-//!   Relaxed: the word orders them with the counts.
+//!   the looks of a drain, with an attempt's look at a class that it has closed, and with (close
+//!   all), Acquire. (close), (ask) are Relaxed: the word orders them with the counts.
 //! - (own) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (take grant) is Acquire, for the same.
 //! - A reader reads the event before (flag), Release. A thread that counts an event for readers has

@@ -148,8 +148,9 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// level is what it was.
     pub(crate) fn try_sift_to(&self, to: u32) -> bool {
         let level = self.level();
-        let is_empty = |index| self.is_drained_with_row(index, State(self.state.load(Acquire)));
-        // Looks first: to close a class and open it again keeps readers out for a moment.
+        // Looks first: to close a class and open it again keeps readers out for a moment. This look
+        // is advice, so it is Relaxed; the second one acquires.
+        let is_empty = |index| self.is_drained_with_row(index, self.look());
         let may =
             |index| Self::queue_before(index).is_none_or(|flag| self.queue_is_empty(flag)) && is_empty(index);
         if !(level..to).all(may) {
