@@ -80,22 +80,11 @@ pub fn until_child_asleep(child: &Child) {
 /// Returns once `thread` of `process` sleeps in a futex call.
 pub fn until_asleep(process: u32, thread: u32) {
     watchdog();
-    while !is_asleep(process, thread) {
+    while !task::is_in_futex_call(process, thread).expect("a thread that exists") {
         // A yield leaves this thread on its CPU if the machine has CPUs enough. A waiter for a lock
         // with priority inheritance spins in the kernel for as long as the owner is on one.
         thread::sleep(Duration::from_micros(100));
     }
-}
-
-/// Whether `thread` of `process` is off the CPU, in a futex call.
-pub fn is_asleep(process: u32, thread: u32) -> bool {
-    let path = format!("/proc/{process}/task/{thread}/syscall");
-    let line = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    // "running", or the number of the system call and its arguments.
-    let number = line.split(' ').next().and_then(|number| number.trim().parse::<libc::c_long>().ok());
-    // futex_time64, futex_waitv, futex_wait; and futex of x86-64, whose kernel may run a program of
-    // another processor in QEMU.
-    number.is_some_and(|number| number == libc::SYS_futex || [202, 422, 449, 455].contains(&number))
 }
 
 /// Returns once `done`.

@@ -112,6 +112,19 @@ pub fn until_asleep(ids: &[i32]) {
     until_all(ids, |id| format!("/proc/self/task/{id}/stat"));
 }
 
+/// Whether `thread` of `process` is off the CPU, in a futex call.
+///
+/// # Errors
+/// If there is no such thread.
+pub fn is_in_futex_call(process: u32, thread: u32) -> io::Result<bool> {
+    let call = fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall"))?;
+    // "running", or the number of the system call and its arguments.
+    let number = call.split(' ').next().and_then(|number| number.trim().parse().ok());
+    // futex_time64, which 32-bit programs call; futex_waitv; futex_wait; and futex of x86-64, whose
+    // kernel may run a program of another processor in QEMU.
+    Ok(number.is_some_and(|number| [libc::SYS_futex, 202, 422, 449, 455].contains(&number)))
+}
+
 /// How often the threads `ids` of this process have gone to sleep so far, all together.
 ///
 /// # Panics

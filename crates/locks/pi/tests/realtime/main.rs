@@ -53,15 +53,6 @@ fn until(done: impl FnMut() -> bool) {
     ulocks_testkit::limit::until("it is so as this line says", done);
 }
 
-/// Whether a thread is in a futex call, asleep.
-fn is_asleep(thread: u32) -> bool {
-    let call = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).unwrap_or_default();
-    let number = call.split(' ').next().and_then(|number| number.parse().ok());
-    // The second is that of x86-64, whose kernel may run a program of another processor in QEMU.
-    // The third is futex_time64, which 32-bit programs call.
-    number.is_some_and(|number| [libc::SYS_futex, 202, 422].contains(&number))
-}
-
 /// Runs `body` in a thread of that priority (0: an ordinary one), and returns its id once it sleeps
 /// in a futex call, or has ended.
 fn asleep<'scope, T: Send + 'scope>(
@@ -74,7 +65,7 @@ fn asleep<'scope, T: Send + 'scope>(
         body()
     });
     let id = id.unsigned_abs();
-    until(|| is_asleep(id) || handle.is_finished());
+    until(|| handle.is_finished() || task::is_in_futex_call(std::process::id(), id).unwrap_or(false));
     (id, handle)
 }
 

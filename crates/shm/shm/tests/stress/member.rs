@@ -8,14 +8,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 use ulocks_core::robust::ListError;
+use ulocks_core::time::Deadline;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::{
-    FairMutex, JoinError, Joined, LockError, Member, Mutex, Refused, Region, RwLock, SemArray, Semaphore,
-    SharedSafe,
+    FairMutex, JoinError, Joined, LockError, Member, Mutex, Refused, Region, RwLock, SemArray, SemError,
+    Semaphore, SharedSafe,
 };
 use ulocks_testkit::Child;
+use ulocks_testkit::limit::until;
 use ulocks_testkit::watchdog::watch;
 
 const SLOTS: usize = 4;
@@ -97,6 +100,24 @@ fn forgets_and_is_told(region: &Region<Root>, closures: u32) {
         drop(region.semaphore.acquire_many(me, 2).expect("both have come back"));
         assert_eq!(region.semaphore.available_permits(), 2);
     });
+}
+
+#[test]
+fn permits_are_taken_until_a_deadline_or_not_at_all() {
+    let region = region_with_permits();
+    member(&region, |me| {
+        let (semaphore, now) = (&region.semaphore, Deadline::after(Duration::ZERO));
+        let is_late = |error| error == SemError::Refused(Refused::TimedOut);
+        let one = semaphore.acquire_until(me, now).expect("one of two");
+        assert_eq!(semaphore.available_permits(), 1);
+        assert!(semaphore.acquire_many_until(me, 2, now).is_err_and(is_late));
+        drop(one);
+        let both = semaphore.acquire_many_until(me, 2, now).expect("both");
+        assert_eq!(semaphore.available_permits(), 0);
+        assert!(semaphore.acquire_until(me, now).is_err_and(is_late));
+        drop(both);
+    });
+    assert_eq!(region.semaphore.available_permits(), 2);
 }
 
 /// A region with permits.
@@ -257,6 +278,14 @@ fn without_a_slot_the_closure_does_not_run() {
 /// returns to the harness and is over.
 const LEFT: libc::c_int = 7;
 
+/// The status of a child of this process, once it has ended.
+fn how_it_ends(child: libc::pid_t) -> libc::c_int {
+    let mut status = 0;
+    // SAFETY: a child of this process, and a place for its status.
+    until("the child has ended", || unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child);
+    status
+}
+
 /// The child returns from the closure too, with its copy of the member.
 #[test]
 fn a_child_of_a_fork_in_the_closure_leaves_its_parent_in_place() {
@@ -270,10 +299,7 @@ fn a_child_of_a_fork_in_the_closure_leaves_its_parent_in_place() {
             return false;
         }
         assert!(child > 0, "fork: {}", std::io::Error::last_os_error());
-        let mut status = 0;
-        // SAFETY: a child of this process, and a place for its status.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert_eq!(status, LEFT << 8, "the child has not left the closure");
+        assert_eq!(how_it_ends(child), LEFT << 8, "the child has not left the closure");
         *guard = 7;
         member(&region, |me| match region.mutex.try_lock(me) {
             Err(LockError::Refused(Refused::TimedOut)) => {}
@@ -301,10 +327,7 @@ fn a_child_that_has_dropped_its_parents_region_takes_part_in_another_one() {
             return false;
         }
         assert!(child > 0, "fork: {}", std::io::Error::last_os_error());
-        let mut status = 0;
-        // SAFETY: a child of this process, and a place for its status.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert_eq!(status, LEFT << 8, "the child has not taken part");
+        assert_eq!(how_it_ends(child), LEFT << 8, "the child has not taken part");
         true
     });
     if !in_parent {
