@@ -371,7 +371,7 @@ impl Engine for Explorer<'_, '_> {
         let mut machine = self.machine.borrow_mut();
         let me = machine.current();
         if let Some(thread) = machine.threads.get_mut(me) {
-            thread.linux.asks_for_its_number();
+            thread.linux.may_own();
         }
         me
     }

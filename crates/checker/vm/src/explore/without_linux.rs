@@ -29,7 +29,7 @@ impl OfThread {
         Self
     }
 
-    pub(super) fn asks_for_its_number(&mut self) {}
+    pub(super) fn may_own(&mut self) {}
 }
 
 impl Config {

@@ -8,7 +8,7 @@ use ulocks_vm::explore::{Config, Deaths, Survivors, Verdict, explore};
 use ulocks_vm::process::{self, Region};
 use ulocks_vm::sync::AtomicU32;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_vm::{futex, thread};
+use ulocks_vm::{futex, pi, thread};
 
 fn mortal(deaths: Deaths) -> Config {
     Config { deaths, ..Config::exhaustive() }
@@ -172,6 +172,25 @@ fn a_region_is_the_same_memory_at_all_its_addresses() {
         (before, word.load(Relaxed))
     };
     all_outcomes(model, [(0, 7), (5, 7)]);
+}
+
+/// A thread of which only the kernel has written the id ends between any two looks at its lock.
+#[test]
+fn the_owner_of_a_lock_of_the_kernel_ends_at_any_moment() {
+    let model = || {
+        let word = Arc::new(AtomicU32::new(0));
+        let owner = with(&word, |word| pi::try_lock(word, true));
+        let looks = [(); 2].map(|()| pi::try_lock(&word, true));
+        drop(owner.join());
+        looks.map(|look| format!("{look:?}"))
+    };
+    let outcomes = [
+        ["Ok(true)", "Err(Deadlock)"],
+        ["Ok(false)", "Ok(false)"],
+        ["Ok(false)", "Err(OwnerGone)"],
+        ["Err(OwnerGone)", "Err(OwnerGone)"],
+    ];
+    all_outcomes(model, outcomes.map(|looks| looks.map(String::from)));
 }
 
 #[test]

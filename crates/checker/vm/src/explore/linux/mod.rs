@@ -31,8 +31,9 @@ pub(super) struct OfThread {
     taken: u32,
     /// Its own, without what it inherits.
     priority: u8,
-    /// Whether it has asked for its number, and so may have written its id into a lock.
-    knows_itself: bool,
+    /// Whether its id may be in a lock: it has asked for its number, and may have written it there,
+    /// or has asked the kernel for a lock.
+    may_own: bool,
 }
 
 /// What an execution has of it.
@@ -65,8 +66,8 @@ impl OfThread {
         }
     }
 
-    pub(super) fn asks_for_its_number(&mut self) {
-        self.knows_itself = true;
+    pub(super) fn may_own(&mut self) {
+        self.may_own = true;
     }
 }
 
@@ -103,7 +104,7 @@ impl Machine<'_, '_> {
     /// What is left of a thread that has come to its end. If it may own a priority-inheriting lock,
     /// its exit from the kernel is a step of its own.
     pub(super) fn at_its_end(&self, thread: usize) -> Status {
-        let may_own = self.threads[thread].linux.knows_itself && self.may_own_a_lock(thread);
+        let may_own = self.threads[thread].linux.may_own && self.may_own_a_lock(thread);
         if may_own { Status::Exiting } else { Status::Done }
     }
 

@@ -51,6 +51,7 @@ fn owner(word: u32) -> usize {
 impl Machine<'_, '_> {
     /// Carries out a call of the current thread.
     pub(super) fn pi(&mut self, call: Call<Place>, at: At) -> Result<Outcome, Fault> {
+        self.threads[self.current].linux.may_own();
         let returned = match call {
             Call::Lock { lock, deadline } => return self.lock_pi(lock, deadline, at),
             Call::TryLock { lock } => self.try_lock_pi(lock, at)?,
