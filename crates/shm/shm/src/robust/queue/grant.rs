@@ -88,7 +88,8 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
             } else if is_before(&waiter, &second) {
                 second = Some(waiter);
             }
-            if R::OVERTAKES && is_before(&waiter, &next) && self.rule.would_grant(waiter.owner) {
+            let may_be_next = R::OVERTAKES && waiter.want & self.changed != 0;
+            if may_be_next && is_before(&waiter, &next) && self.rule.would_grant(waiter.owner) {
                 next = Some(waiter);
             }
         }
@@ -99,6 +100,7 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
         match next {
             Some(waiter) if self.rule.grant(waiter.owner, waiter.want) => {
                 self.added |= self.rule.is_holder(waiter.owner);
+                self.changed |= waiter.want;
                 Ok(waiter)
             }
             _ => Err([head, second]),

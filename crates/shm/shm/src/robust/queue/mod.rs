@@ -132,6 +132,7 @@ const QUEUED: u64 = 1 << 63;
 /// their work in steps that can be repeated.
 pub(crate) trait Rule {
     /// Whether a request may be granted before one that has an earlier place and cannot be granted.
+    /// Then what it wants are bits, and it can only be granted after a change of one of them.
     const OVERTAKES: bool = false;
 
     /// Where waiters overtake: whether [`grant`](Self::grant) would return true now.
@@ -252,7 +253,8 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         rule: &'q R,
         how: Acquired,
     ) -> Section<'q, 's, P, R> {
-        let mut section = Section { queue: self, me, rule, added: false, head: None, late: None };
+        let mut section =
+            Section { queue: self, me, rule, added: false, changed: u32::MAX, head: None, late: None };
         if how == Acquired::OwnerDied {
             section.repair();
         }
@@ -360,6 +362,9 @@ pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> {
     rule: &'q R,
     /// Whether a thread has become a holder since the head waiter was last given (rearm).
     added: bool,
+    /// Where waiters overtake: of what the thread has changed. A waiter that wants none of these
+    /// bits cannot be granted (invariant 2).
+    pub(crate) changed: u32,
     /// The head that could not be granted at the last look.
     head: Option<Owner>,
     /// The granted waiter that is woken after the queue lock: otherwise it could take this thread's
@@ -468,14 +473,15 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
     fn arm(&mut self, watched: &mut Watched<'s>) -> Result<bool, Refused> {
         let request = self.me.request();
         let place = Place(request.place.load(Relaxed));
-        let before = self.last_before(place);
+        let watches_it = !R::OVERTAKES || !self.rule.has_no_holder();
+        let before = self.last_before(place, !watches_it);
         watched.begin(self.me.owner().bits() | WAITING, before.is_none());
         let slot = match before {
-            Some(_) if R::OVERTAKES && self.rule.has_no_holder() => Place::NOBODY,
-            Some(waiter) => {
+            Some(waiter) if watches_it => {
                 watched.add(self.me, waiter.owner);
                 waiter.owner.slot()
             }
+            Some(_) => Place::NOBODY,
             None => {
                 self.rule.holders(&mut |owner| watched.add(self.me, owner));
                 self.me.slot()
@@ -491,16 +497,16 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         Ok(!watched.has_died())
     }
 
-    /// The waiter before `place`; `None` for the head.
-    fn last_before(&self, place: Place) -> Option<Waiting<'s>> {
-        let before = self.waiting(|other| other.order() < place.order());
-        before.max_by_key(|waiter| waiter.place.order())
+    /// The waiter before `place`, or `any` one that is before it; `None` for the head.
+    fn last_before(&self, place: Place, any: bool) -> Option<Waiting<'s>> {
+        let mut before = self.waiting(|other| other.order() < place.order());
+        if any { before.next() } else { before.max_by_key(|waiter| waiter.place.order()) }
     }
 
     /// Whether no thread waits before the calling one.
     fn is_head(&self) -> bool {
         let place = Place(self.me.request().place.load(Relaxed));
-        self.last_before(place).is_none()
+        self.last_before(place, true).is_none()
     }
 
     /// (withdraw): withdraws the calling thread's request.

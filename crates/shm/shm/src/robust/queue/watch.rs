@@ -192,7 +192,7 @@ mod tests {
         let (queue, rule) = (Queue::<Shared>::new(), One(AtomicU32::new(members[0].owner().bits())));
         for me in &members[1..] {
             let mut section = queue.enter(me, &rule).unwrap();
-            section.enqueue(0);
+            section.enqueue(1);
             assert_eq!(section.arm(&mut Watched::new(me.request())), Ok(true));
         }
         rule.0.store(0, Relaxed);

@@ -138,6 +138,14 @@ fn in_order() {
     compiler_fence(SeqCst);
 }
 
+/// What a waiter wants: the numbers of its semaphores modulo 32, one bit each. A request can be
+/// granted only after a change of one of them. (Two CPUs of a Xeon, `cargo run --release --bin
+/// sembench -- --processes -t 250 -w 1 -o sysv,robust-semarray`, posts by the kernel's: 0.41, and
+/// 0.07 if the operations of each waiter are looked at.)
+fn semaphores(ops: &[Op]) -> u32 {
+    ops.iter().fold(0, |wanted, op| wanted | 1 << (op.index() % 32))
+}
+
 fn words<const N: usize>() -> [AtomicU32; N] {
     array::from_fn(|_| AtomicU32::new(0))
 }
@@ -194,12 +202,14 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         // Invariant 2.
         if let Some(gone) = self.holder(me.slot()).filter(|owner| *owner != me.owner()) {
             self.reap(gone);
+            section.settle(Reap::Nothing);
         }
         row.process.store(me.process(), Relaxed);
         let asked = ops.iter().map(|op| Asked::new(op, undo));
         // Without a request that others see: mostly it need not wait.
         let verdict = self.try_perform(me.owner(), row, asked.clone());
         if !matches!(verdict, Verdict::Waits) {
+            section.changed = semaphores(ops);
             section.settle_own();
             return Self::ended(verdict);
         }
@@ -209,7 +219,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             place[1].store((asked.change as i32).cast_unsigned(), Relaxed);
         }
         row.number.store(ops.len() as u32, Relaxed);
-        self.queue.acquire_in(section, 0, patience)?;
+        self.queue.acquire_in(section, semaphores(ops), patience)?;
         Self::ended(match row.outcome.load(Relaxed) {
             outcome::DONE => Verdict::Proceeds,
             why => Verdict::Fails(why),
@@ -272,6 +282,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             change.value = change.value.clamp(0, LIMIT);
         }
         self.make(me.owner(), outcome::DONE, &changes);
+        section.changed = semaphores(ops);
         section.pass_on();
     }
 

@@ -63,3 +63,30 @@ fn the_repair_counts_the_holders() {
     assert_eq!(array.holding.load(Relaxed), 0, "holders");
     assert!(!array.is_held_only_by(me.owner()));
 }
+
+/// A grant changes semaphores itself, and what another waiter wants may be one that the release has
+/// not changed.
+#[test]
+fn a_grant_lets_a_waiter_for_another_semaphore_proceed() {
+    let slots: [Slot; 3] = array::from_fn(|_| Slot::new());
+    let array = RawSemArray::<2, 3, 2>::new([1, 0]);
+    // SAFETY: the slots outlive the members.
+    let members: [_; 3] = array::from_fn(|_| unsafe { Member::join(&slots, 0..0) }.unwrap());
+    // SAFETY: all members are of one table.
+    unsafe { array.apply(&members[0], &[Op::sub(0, 1)], true, Patience::Never) }.unwrap();
+    let sets: [&[Op]; 2] = [&[Op::sub(0, 1), Op::add(1, 1)], &[Op::sub(1, 1)]];
+    for (me, ops) in members[1..].iter().zip(sets) {
+        let row = &array.rows[me.slot()];
+        for (place, op) in row.ops.iter().zip(ops) {
+            let asked = Asked::new(op, true);
+            place[0].store(asked.first, Relaxed);
+            place[1].store((asked.change as i32).cast_unsigned(), Relaxed);
+        }
+        row.number.store(ops.len() as u32, Relaxed);
+        array.queue.enter(me, &array).unwrap().enqueue(semaphores(ops));
+    }
+    // SAFETY: as above.
+    unsafe { array.give_back(&members[0], &[Op::sub(0, 1)], Some(array.sets(&members[0]))) };
+    let outcomes = members.each_ref().map(|me| array.rows[me.slot()].outcome.load(Relaxed));
+    assert_eq!(outcomes[1..], [outcome::DONE; 2], "waiters that can proceed");
+}
