@@ -32,6 +32,9 @@ const PLAIN: &str = "pthread";
 /// The same, robust.
 const ROBUST: &str = "pthread-robust";
 
+/// glibc's mutex, process-shared, that has an order: the kernel hands it over, by priority.
+const IN_ORDER: &str = "pthread-pi";
+
 /// Processes that sleep for the lock when its holder is killed.
 const SLEEPERS: u32 = 5;
 
@@ -51,10 +54,11 @@ fn all() -> Vec<Claim> {
 
 /// Subject and peer, what a pair of it is, and what is promised: of its time, and of a contended
 /// rate.
-const BESIDE: [(&str, &str, &str, Bound, Bound); 6] = [
+const BESIDE: [(&str, &str, &str, Bound, Bound); 7] = [
     ("unfair", PLAIN, "pair, process-shared", Bound::Shown, Bound::Shown),
     ("robust", ROBUST, "pair", Bound::AtMost(1.0), Bound::AtLeast(1.0)),
     ("robust-fair", ROBUST, "pair", Bound::AtMost(1.1), Bound::Shown),
+    ("robust-fair", IN_ORDER, "pair", Bound::Shown, Bound::AtLeast(0.8)),
     ("robust-rw", ROBUST, "pair of a writer", Bound::Shown, Bound::Shown),
     ("robust-semaphore", UNDO, "permit, and its return", Bound::Shown, Bound::Shown),
     ("robust-semaphore", "sem_t", "permit, and its return", Bound::Shown, Bound::Shown),
