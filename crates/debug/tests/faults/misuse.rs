@@ -12,12 +12,6 @@ use ulocks_testkit::Child;
 use ulocks_testkit::open::Open;
 
 pub const TABLE: &[Fault] = &[
-    ("recursion: Mutex", recursion::<ulocks_unfair::RawThroughputMutex>),
-    ("recursion: BargingMutex", recursion::<ulocks_unfair::RawBargingMutex>),
-    ("recursion: AsymMutex", recursion::<ulocks_unfair::RawAsymMutex>),
-    ("recursion: FairMutex", recursion::<ulocks_fair::RawFairMutex>),
-    ("recursion: Calock", recursion::<ulocks_calock::RawCalock>),
-    ("recursion: PiMutex", recursion::<ulocks_pi::RawPiMutex>),
     ("recursion through a function", || {
         fn inner(mutex: &FairMutex<u32>) -> u32 {
             *mutex.lock()
@@ -205,13 +199,6 @@ fn unlock<R: RawMutex<Scope = Local, Token = ()>>() -> Token<R::Token> {
 fn clean<R: RawMutex<Scope = Local, Token = ()>, T>(mutex: &CheckedMutex<R, T>) {
     // SAFETY: the callers have forgotten a guard of this thread.
     unsafe { mutex.force_unlock(unlock::<R>()) };
-}
-
-fn recursion<R: RawMutex<Scope = Local>>() -> Vec<Places> {
-    let (_, fault): Fault = twice! { "of each lock", NoRecursion [mutex = CheckedMutex::<R, ()>::new(())]
-    mutex.lock();
-    mutex.lock() };
-    fault()
 }
 
 fn second_release<R: RawMutex<Scope = Local, Token = ()>>() -> Vec<Places> {

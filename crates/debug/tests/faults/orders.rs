@@ -24,11 +24,6 @@ fn written_by_a_task(lock: &RwLock<()>) {
 }
 
 pub const TABLE: &[Fault] = &[
-    order! { "inversion in one thread", [a = Mutex::new(()), b = Mutex::new(())]
-    a.lock();
-    b.lock();
-    b.lock();
-    a.lock() },
     ("inversion in two threads", || {
         static A: Mutex<()> = Mutex::new(());
         static B: Mutex<()> = Mutex::new(());
@@ -66,13 +61,6 @@ pub const TABLE: &[Fault] = &[
     a.lock();
     b.lock().unwrap();
     b.lock().unwrap();
-    a.lock() },
-    order_of_three! { "inversion of three locks", [a = Mutex::new(()), b = AsymMutex::new(()), c = FairMutex::new(())]
-    a.lock();
-    b.lock();
-    b.lock();
-    c.lock();
-    c.lock();
     a.lock() },
     ("inversion below the last held lock", || {
         let (a, b, c) = (Mutex::new(()), AsymMutex::new(()), FairMutex::new(()));
@@ -114,11 +102,6 @@ pub const TABLE: &[Fault] = &[
     nodes[1].lock_nested(1);
     nodes[1].lock_nested(1);
     nodes[2].lock() },
-    order! { "inversion of two locks of one class", [of = [(); 2].map(|()| Mutex::new(()))]
-    of[0].lock();
-    of[1].lock();
-    of[1].lock();
-    of[0].lock() },
     order! { "inversion with a lock that a task had first", [of = [(); 2].map(|()| Mutex::new(())), log = Mutex::new(())]
     of[0].lock();
     log.lock();

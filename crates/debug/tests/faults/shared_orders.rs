@@ -12,11 +12,6 @@ pub const TABLE: &[Fault] = &[
     log.lock();
     table.write() },
     // Two writers may come between, one for each lock.
-    order! { "inversion of readers", [a = RwLock::new(()), b = RwLock::new(())]
-    a.read();
-    b.read();
-    b.read();
-    a.read() },
     order! { "inversion of readers of one class", [of = [(); 2].map(|()| RwLock::new(()))]
     of[0].read();
     of[1].read();

@@ -1,23 +1,16 @@
 //! Locks of signal handlers, acquired with the signal open.
 
 use crate::common::{blocked, interrupt, leaked, opened, own_signal, signals};
-use crate::harness::{AT_EXIT, Places, breaks, fault};
+use crate::harness::{AT_EXIT, breaks, fault};
 use crate::{Fault, open};
 use libc::{SIGUSR1, SIGUSR2};
 use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use ulocks_core::futex::Local;
-use ulocks_core::raw::RawMutex;
 use ulocks_debug::*;
 use ulocks_psrwlock::Nested;
 
 pub const TABLE: &[Fault] = &[
-    ("a lock of a handler, with the signal open: Mutex", of_handler::<ulocks_unfair::RawThroughputMutex>),
-    ("a lock of a handler, with the signal open: BargingMutex", of_handler::<ulocks_unfair::RawBargingMutex>),
-    ("a lock of a handler, with the signal open: FairMutex", of_handler::<ulocks_fair::RawFairMutex>),
-    ("a lock of a handler, with the signal open: Calock", of_handler::<ulocks_calock::RawCalock>),
-    ("a lock of a handler, with the signal open: PiMutex", of_handler::<ulocks_pi::RawPiMutex>),
     // The place is that of the first acquisition, which the thread made in between.
     ("a lock with the signal open, and then in a handler", || {
         let mutex = leaked(Mutex::new(()));
@@ -89,10 +82,3 @@ pub const TABLE: &[Fault] = &[
         vec![fault(Rule::NoExit, None, before)]
     }),
 ];
-
-fn of_handler<R: RawMutex<Scope = Local> + Send + Sync + 'static>() -> Vec<Places> {
-    let (_, fault): Fault = open! { "of each lock", SIGUSR1, [mutex = CheckedMutex::<R, ()>::new(())]
-    mutex.lock();
-    { blocked(&[SIGUSR1], || drop(mutex.lock())); mutex.lock() } };
-    fault()
-}
