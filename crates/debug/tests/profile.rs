@@ -2,10 +2,13 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+use std::pin::pin;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
+use ulocks_core::task::AsyncMutex as _;
 use ulocks_debug::profile::{self, LockLine, Profile, Sums};
 use ulocks_debug::*;
 use ulocks_testkit::Child;
@@ -400,6 +403,35 @@ fn the_profile_as_json() {
     assert!(line["waited_longest_at"].as_str().unwrap().starts_with(file!()));
     assert_eq!(json["sites"].as_array().unwrap().len(), profile.sites().len());
     assert_eq!(u128::from(json["ran_ns"].as_u64().unwrap()), profile.ran().as_nanos());
+}
+
+/// The lock is given from waiter to waiter. When the second one begins to wait, no thread has it.
+#[test]
+fn a_wait_is_put_down_to_a_holder_that_comes_later() {
+    static NAME: Class = Class::new("given");
+    let (mutex, mut line) = (FairMutex::new_in(&NAME, 0), 0);
+    let profile = profiled(|| {
+        // What a task holds is in the list of no thread.
+        let mut future = pin!(mutex.lock_async());
+        let Poll::Ready(of_task) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("it is free")
+        };
+        let ask = || *mutex.lock() += 1;
+        line = line!() - 1;
+        thread::scope(|scope| {
+            for count in 0..2 {
+                scope.spawn(ask);
+                let is_one = |waiter: &&Waiter| waiter.lock.name == "given";
+                let waits = || waiters().iter().filter(is_one).count() > count;
+                ulocks_testkit::limit::until("it waits", waits);
+            }
+            drop(of_task);
+        });
+    });
+    let pairs = profile.pairs().iter().filter(|pair| pair.lock.name == "given");
+    let mut holders: Vec<_> = pairs.map(|pair| pair.holder.map(|at| at.line())).collect();
+    holders.sort_unstable();
+    assert_eq!(holders, [None, Some(line)], "{profile}");
 }
 
 /// Two lines hold the lock, and others wait for it at a third one.

@@ -61,8 +61,20 @@ impl Record {
     fn note_entry(&self, index: usize, held: &Held) {
         if is_wanted(PROFILE) {
             counting::acquired(index, held);
+            if self.counting().has_waited() {
+                self.keeps_others(held);
+            }
         }
         stacks::keep(self, held.since, held.place);
+    }
+
+    /// This thread has waited for what it has entered. The lock was given to it, and threads that
+    /// began to wait meanwhile have seen no holder. Only a wait with a deadline may be over.
+    fn keeps_others(&self, held: &Held) {
+        let is_kept = |wait: &Wait| wait.instance == held.instance && held.access.blocks(wait.access);
+        for record in records().filter(|record| record.waiting().is_some_and(|(wait, _)| is_kept(&wait))) {
+            record.counting().is_kept_by(held.place);
+        }
     }
 
     /// This thread is about to publish that it waits. A holder may release for a wait that it sees.

@@ -6,7 +6,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `owner_only`, `validated`, `counting`, the sums of `slots` | the thread | the thread |
+//! | `owner_only`, `validated`, the cells of `counting`, the sums of `slots` | the thread | the thread |
 //! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
 //! | `waits`, `waiting` | the thread | all |
 //! | `taken`, `ended`, `identity` | the thread, at its first acquisition and its end | all |
@@ -103,8 +103,8 @@ pub(crate) struct Record {
     next: AtomicPtr<Record>,
 }
 
-// SAFETY: `owner_only`, `validated`, `counting` and the sums of slots are used by the thread of the
-// record only, as their methods ask; the rest is atomic.
+// SAFETY: `owner_only`, `validated`, the cells of `counting` and the sums of slots are used by the
+// thread of the record only, as their methods ask; the rest is atomic.
 unsafe impl Sync for Record {}
 
 sync_static! {
