@@ -36,6 +36,7 @@ use ulocks_testkit::Child;
 /// `PiMutex`, a semaphore of one permit, and a lock that is written, read or upgradable.
 const ALL: &str = "tbafcpkwru";
 const ALONE: &str = "tbafcpkw";
+const GATES: &str = "tbafcpkwu";
 /// Those that the kernel has with interrupts, and one whose readers are recursive.
 const EXCLUSIVE: &str = "tw";
 const RECURSIVE: &str = "s";
@@ -94,8 +95,8 @@ const SCRIPTS: &[Idea] = &[
     ("ww locking: try, and try", ALL, "ABt BAt", ""),
     ("ww locking: block, and try", ALL, "AB BAt", ""),
     ("ww locking: try, and block", ALL, "AtB BA", "AB BA"),
-    ("spinlock nest", ALONE, "CAB CBA", ""),
-    ("spinlock nest unlocked", ALONE, "CAB BA CAB", "AB BA"),
+    ("spinlock nest", GATES, "CAB CBA", ""),
+    ("spinlock nest unlocked", GATES, "CAB BA CAB", "AB BA"),
 ];
 
 /// Ideas that are rows of other tables: the kernel's name, and that of the row.

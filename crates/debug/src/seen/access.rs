@@ -59,6 +59,11 @@ impl Access {
         matches!(self, Self::Exclusive | Self::Write)
     }
 
+    /// Whether no two threads have a lock in such ways at once.
+    pub(crate) const fn is_gate(self) -> bool {
+        self.is_alone() || matches!(self, Self::Upgradable)
+    }
+
     /// Whether it shuts out readers while it waits for others.
     pub(crate) const fn shuts_out(self) -> bool {
         matches!(self, Self::Write | Self::Upgrade)

@@ -48,9 +48,8 @@ impl Search {
     fn asks(&mut self, all_held: &[Use], (lock, access): Use) -> bool {
         let mut found = false;
         for &(held, held_as) in all_held {
-            let alone =
-                all_held.iter().filter(|other| other.0 != held && [Exclusive, Write].contains(&other.1));
-            let gates: BTreeSet<usize> = alone.map(|other| other.0).collect();
+            let is_gate = |other: &&Use| other.0 != held && matches!(other.1, Exclusive | Write | Upgradable);
+            let gates: BTreeSet<usize> = all_held.iter().filter(is_gate).map(|other| other.0).collect();
             // An order within a class is one of its locks.
             let (from, to) = match &self.classes {
                 Some(classes) if classes[held] != classes[lock] => (!classes[held], !classes[lock]),

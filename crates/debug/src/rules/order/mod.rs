@@ -193,10 +193,10 @@ pub(crate) fn nests_first(me: &Record, asked: &Asked) -> bool {
         && asked.class.nests()
 }
 
-/// The locks that a thread has alone, beside this one.
+/// The locks that a thread has as no other one can, beside this one.
 fn others(me: &Record, held: &Held) -> impl Iterator<Item = Held> {
     let instance = held.instance;
-    me.held().filter(move |other| other.access.is_alone() && other.instance != instance)
+    me.held().filter(move |other| other.access.is_gate() && other.instance != instance)
 }
 
 fn gates(me: &Record, held: &Held) -> Gates {
