@@ -20,6 +20,7 @@ use crate::sys::cpu;
 use crate::sys::futex::Waited;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::time::Deadline;
+use crate::sys::world;
 use core::time::Duration;
 
 /// The first nap of a candidate; each is twice as long as the one before. It is a few wake-ups
@@ -27,7 +28,7 @@ use core::time::Duration;
 const FIRST_NAP: Duration = Duration::from_micros(50);
 
 /// For how long the candidate looks at a mutex before it calls it idle: twice as long as a lone
-/// active thread takes from one release to the next.
+/// active thread takes from one release to the next, if the lock is not slow (`plan.rs`).
 const IDLE_NS: u32 = 800;
 
 /// How the candidate has ended.
@@ -203,18 +204,30 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             };
             let timed_out = waited == Waited::TimedOut;
             ended = waited.interrupts(deadline) || timed_out && is_last;
-            let idle = timed_out && self.is_idle();
-            if idle && let Some(plan) = self.plan() {
-                plan.note_idle();
-            }
-            takes = !timed_out || idle;
+            takes = !timed_out || self.is_idle();
             nap = nap.saturating_mul(2);
         }
     }
 
-    /// Whether no thread uses the mutex, as far as the candidate sees after a nap.
+    /// Whether no thread uses the mutex, as far as the candidate sees after a nap. One thread alone
+    /// is slower than several if the mutex is free in a quarter of the looks.
     fn is_idle(&self) -> bool {
-        !(0..spin::looks_in(IDLE_NS)).any(|_| self.state().is_locked())
+        let plan = self.plan().filter(|plan| plan.mode().is_slow_solo());
+        let looks = spin::looks_in(IDLE_NS);
+        let mut locked = 0;
+        for _ in 0..looks {
+            world::pause();
+            locked += u32::from(self.state().is_locked());
+            if locked > 0 && plan.is_none() {
+                return false;
+            }
+        }
+        if let Some(plan) = plan
+            && looks - locked > looks / 4
+        {
+            plan.note_idle();
+        }
+        locked == 0
     }
 
     /// (claim). The candidate polls for a while then: true if it acquires.
