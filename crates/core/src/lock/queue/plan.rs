@@ -4,34 +4,38 @@
 //! If moving the lock's cache line to another CPU and back takes longer than one thread takes to
 //! return for the lock, a second active thread only slows the first down, and burns a CPU. If
 //! sections are long, and the holder returns at once, each of its releases wakes a candidate in
-//! vain. In *solo mode* one thread is active. An arriving thread that finds the lock taken queues
-//! at once, and the candidate naps, and takes the lock only if it finds it idle then.
+//! vain. In *solo mode* one thread is active. An arriving thread queues at once if it finds the
+//! lock taken. The candidate naps, and takes the lock only if it finds it idle then.
 //!
 //! Plans are in a table, by the address of the lock. Two locks may have the same place: then the
 //! advice is wrong for one of them.
 //!
 //! Each thread counts its releases past a waiter, so that the line of the table seldom moves. At
 //! one of [`PERIOD`] it looks at the clock. A *round* lasts for [`ROUND_US`] or longer, until such
-//! a look. Its length gives the time from one release to the next. If that is less than
-//! [`SLOW_NS`], or if a candidate stood back, the next round is solo. Solo mode ends if it is found
-//! slower twice, without a better round between; or in its first round at once. It is slower than
-//! several threads if
-//! - releases come less often than in the round before it. Only a lock that is not slow is judged
-//!   so: a round of a slow one has few periods, and its length says little.
-//! - the candidate of a slow lock finds the mutex free at the end of a nap, in a quarter of its
-//!   looks. A holder that returns at once leaves it free for a moment only.
+//! a look. Its length gives the time from one release to the next. From [`SLOW_NS`] on the lock is
+//! *slow*. The next round is solo if the lock is not slow, or if [`VAIN`] candidates in a row stood
+//! back.
 //!
-//! The answer is valid for [`VALID`] rounds, that is, 1/40 s, and "no" of a slow lock for
-//! [`SLOW_VALID`]. Then the plan asks again. So a wrong answer costs little. To ask costs a sleep
+//! Solo mode ends if it is found slower twice, without a better round between; or in its first
+//! round at once. It is slower than several threads if
+//! - releases come less often than in the round before it. A slow lock is not judged so: its round
+//!   has few periods, and its length says little.
+//! - the candidate of a slow lock finds the mutex free at the end of a nap, in more than a quarter
+//!   of its looks. A holder that returns at once leaves it free for a moment only.
+//!
+//! The answer is valid for [`VALID`] rounds, and "no" of a slow lock for [`SLOW_VALID`]. Then the
+//! plan asks again. 64 rounds are 1/40 s, or 4,096 releases if that is longer. To ask costs a sleep
 //! and a wake-up for each CPU.
 //!
-//! When the active thread of a lock that is not slow stops using it, the candidate finds it idle at
-//! the end of its nap. Then as many waiters as there are may each lose a nap, until a round ends.
+//! When the active thread stops using the lock, the candidate finds it idle at the end of its nap.
+//! Then waiters may each lose a nap: two of a slow lock, else as many as there are until two rounds
+//! have ended. A nap is 50 us long at first, and it ends with the bound.
 //!
 //! # Without this rule
 //! Rate by the rate with the rule, in the cost model of sixteen CPUs of a Xeon (`ulocks-cost`),
-//! with one and four threads for each of 2, 8 and 16 CPUs. With a pause outside of 200 ns and more
-//! the rule costs 0.00 to 0.01; at (100, 2000) ns with 24 and 32 threads on 8 CPUs 0.07 to 0.14.
+//! with one and four threads for each of 2, 8 and 16 CPUs. If threads pause for 200 ns and more
+//! outside, the rule costs 0.00 to 0.01. In one cell it costs 0.14: (100, 2000) ns, 32 threads on 8
+//! CPUs.
 //!
 //! | inside, outside | `Every`: 2 CPUs | 8 | 16 | `After`: 2 CPUs | 8 | 16 |
 //! |---|---|---|---|---|---|---|
@@ -77,10 +81,15 @@ const ROUND_US: u32 = 400;
 /// A lock with so many nanoseconds between two releases is slow. A line goes to another CPU and
 /// back in 200 to 400 ns where that was measured.
 const SLOW_NS: u32 = 400;
+/// After so many candidates in a row that stood back the plan asks. On one CPU a woken waiter
+/// mostly runs at once, and finds the mutex free. (Two threads on one CPU of a Xeon, `cargo bench
+/// -- promises --only "one CPU"`: a median wait of 125 us if the plan asks after the first one,
+/// else of 14.)
+const VAIN: u32 = 8;
 /// For how many rounds the answer is valid.
 const VALID: u32 = 64;
 /// For how many rounds a slow lock is not asked again, if one thread alone was slower: 0.1 s at
-/// least. (The model below, 16 CPUs, (3, 7) us: each time costs 0.3 ms.)
+/// least. (The cost model, 16 CPUs, (3, 7) us: each time costs 0.3 ms.)
 const SLOW_VALID: u32 = 250;
 
 /// What holders have found, on a cache line of its own. All-zero at first; any value is sound.
@@ -91,7 +100,7 @@ pub(super) struct Plan {
     began: AtomicU32,
     /// How many periods have ended in this round.
     periods: AtomicU32,
-    /// Not 0: a candidate has stood back in this round before the bound had passed.
+    /// How many candidates in a row have stood back before the bound had passed.
     vain: AtomicU32,
 }
 
@@ -171,7 +180,7 @@ impl Mode {
     }
 
     /// The mode after a round with `ns` nanoseconds from release to release, at most [`SLOW_NS`].
-    /// `vain`: a candidate has stood back.
+    /// `vain`: all candidates of late have stood back.
     fn after_round(self, ns: u32, vain: bool) -> Self {
         let valid = self.valid().saturating_sub(1);
         if !self.is_solo() {
@@ -190,7 +199,12 @@ impl Mode {
 impl Plan {
     crate::const_fn! {
         fn new() -> Self {
-            Self { mode: Futex::new(0), began: AtomicU32::new(0), periods: AtomicU32::new(0), vain: AtomicU32::new(0) }
+            Self {
+                mode: Futex::new(0),
+                began: AtomicU32::new(0),
+                periods: AtomicU32::new(0),
+                vain: AtomicU32::new(0),
+            }
         }
     }
 
@@ -222,7 +236,14 @@ impl Plan {
 
     /// A candidate stands back before the bound has passed.
     pub(super) fn note_vain(&self) {
-        self.vain.store(1, Relaxed);
+        self.vain.fetch_add(1, Relaxed);
+    }
+
+    /// A candidate has acquired the mutex, which was not kept for it.
+    pub(super) fn note_won(&self) {
+        if self.vain.load(Relaxed) != 0 {
+            self.vain.store(0, Relaxed);
+        }
     }
 
     /// The candidate of a slow lock has found the mutex free at the end of a nap.
@@ -279,10 +300,9 @@ impl Plan {
         }
         let releases = periods.saturating_mul(PERIOD.into());
         let ns = (u64::from(lasted) * 1_000 / u64::from(releases)).min(SLOW_NS.into());
-        let mode = was.after_round(ns as u32, self.vain.load(Relaxed) != 0);
+        let mode = was.after_round(ns as u32, self.vain.load(Relaxed) >= VAIN);
         self.began.store(now, Relaxed);
         self.periods.store(0, Relaxed);
-        self.vain.store(0, Relaxed);
         self.set_mode(mode);
         was.is_solo() && !mode.is_solo()
     }

@@ -43,12 +43,6 @@ enum Contended {
     StoodBack,
 }
 
-impl Contended {
-    fn acquired(kept: bool) -> Self {
-        if kept { Self::Reserved } else { Self::Acquired }
-    }
-}
-
 impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// Waits with `node`, as the candidate or in the queue; `polls` if the waiter is to poll its
     /// status at first. False if `deadline` passed and the waiter has left.
@@ -156,12 +150,12 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             let looks = takes || !solo;
             let mut look = || self.look_as_candidate();
             if looks && look() == Look::Acquired {
-                return Contended::acquired(kept);
+                return self.contended(kept);
             }
             let end = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
             let is_due = R::BOUND_NS == 0 || end.has_passed();
             if looks && !is_due && spin::closely::<P>(&mut look) {
-                return Contended::acquired(kept);
+                return self.contended(kept);
             }
             takes = true; // if the mutex is free from here on
             if ended || gives_up() {
@@ -180,9 +174,6 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 }
             }
             if is_due || !(R::CULLED || solo) {
-                if !is_due && let Some(plan) = self.plan() {
-                    plan.note_vain();
-                }
                 let status = || {
                     let waiting = Status::waiting(window::here());
                     if is_due { waiting.woken_ahead(Cpu::UNKNOWN) } else { waiting }
@@ -190,6 +181,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 // SAFETY: the node was never queued, or it was answered, and it lives until the
                 // wait is over.
                 if unsafe { self.stand_back(node, status) } {
+                    if !is_due && let Some(plan) = self.plan() {
+                        plan.note_vain();
+                    }
                     return Contended::StoodBack;
                 }
                 continue;
@@ -209,8 +203,19 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
     }
 
+    /// How the candidate has ended that has the mutex, which was `kept` for it.
+    fn contended(&self, kept: bool) -> Contended {
+        if kept {
+            return Contended::Reserved;
+        }
+        if let Some(plan) = self.plan() {
+            plan.note_won();
+        }
+        Contended::Acquired
+    }
+
     /// Whether no thread uses the mutex, as far as the candidate sees after a nap. One thread alone
-    /// is slower than several if the mutex is free in a quarter of the looks.
+    /// is slower than several if the mutex is free in more than a quarter of the looks.
     fn is_idle(&self) -> bool {
         let plan = self.plan().filter(|plan| plan.mode().is_slow_solo());
         let looks = spin::looks_in(IDLE_NS);
