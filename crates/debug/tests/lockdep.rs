@@ -136,7 +136,13 @@ fn record(report: &Report) {
 
 /// What `acquire` returns, unless that is reported.
 fn unless<T>(acquire: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(acquire)).ok()
+    catch_unwind(AssertUnwindSafe(acquire))
+        .map_err(|panic| {
+            if panic.downcast_ref() != Some(&"reported") {
+                resume_unwind(panic);
+            }
+        })
+        .ok()
 }
 
 /// Holds a lock in a way while a closure runs, if it may.
@@ -167,11 +173,13 @@ impl Lock for Shared {
         let Self(lock, own) = self;
         let is_tried = way == 't';
         match if matches!(way, 't' | ' ') { *own } else { way } {
-            'r' if is_tried => drop(unless(|| lock.try_read()).inspect(|_| inner())),
+            'r' if is_tried => drop(unless(|| lock.try_read().expect("it is free")).inspect(|_| inner())),
             'r' => drop(unless(|| lock.read()).inspect(|_| inner())),
-            'u' if is_tried => drop(unless(|| lock.try_upgradable_read()).inspect(|_| inner())),
+            'u' if is_tried => {
+                drop(unless(|| lock.try_upgradable_read().expect("it is free")).inspect(|_| inner()))
+            }
             'u' => drop(unless(|| lock.upgradable_read()).inspect(|_| inner())),
-            'w' if is_tried => drop(unless(|| lock.try_write()).inspect(|_| inner())),
+            'w' if is_tried => drop(unless(|| lock.try_write().expect("it is free")).inspect(|_| inner())),
             'w' => drop(unless(|| lock.write()).inspect(|_| inner())),
             's' => {
                 // SAFETY: it is released as it was acquired.

@@ -338,8 +338,8 @@ pub struct PairLine {
     #[serde(serialize_with = "place")]
     pub waiter: Place,
     /// Where the lock was acquired that they waited for. `None` of a plain lock, whose holder is
-    /// not recorded. `None` if no holder was found, as of a semaphore, or of a lock that a task had
-    /// or that was released just then.
+    /// not recorded. `None` if no holder was found, as of a semaphore, or of a lock that a task has
+    /// or that is released just then.
     #[serde(serialize_with = "place_option")]
     pub holder: Option<Place>,
     /// How many waits there were.

@@ -68,10 +68,14 @@ impl Record {
         stacks::keep(self, held.since, held.place);
     }
 
-    /// This thread has waited for what it has entered. The lock was given to it, and threads that
-    /// began to wait meanwhile have seen no holder. Only a wait with a deadline may be over.
+    /// This thread has waited, for what it has entered or before. If the lock was given to it,
+    /// threads that began to wait meanwhile have seen no holder. If such a wait ends just now, the
+    /// next wait of its thread may be put down to this holder.
     fn keeps_others(&self, held: &Held) {
-        let is_kept = |wait: &Wait| wait.instance == held.instance && held.access.blocks(wait.access);
+        let is_kept = |wait: &Wait| {
+            let join = held.access.is_shared() && wait.access.joins_readers();
+            wait.instance == held.instance && held.access.blocks(wait.access) && !join
+        };
         for record in records().filter(|record| record.waiting().is_some_and(|(wait, _)| is_kept(&wait))) {
             record.counting().is_kept_by(held.place);
         }

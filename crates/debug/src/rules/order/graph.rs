@@ -12,9 +12,10 @@
 //! are loose edges, each new edge is searched for.
 //!
 //! # Gates
-//! An edge has the locks that its thread had alone, each time when it used the edge. Two edges with
-//! such a lock in common are never used at once, so no circle goes through both. If an edge is seen
-//! without a gate that it had, a circle may have been opened: it is searched for again.
+//! An edge has the locks that its thread had alone or upgradable, each time when it used the edge.
+//! Two edges with such a lock in common are never used at once, so no circle goes through both. If
+//! an edge is seen without a gate that it had, a circle may have been opened: it is searched for
+//! again.
 //!
 //! A search that finds a way back through two such edges goes on: first without the gate's other
 //! edges but the first of the two, then without that one. Each circle that is possible keeps to one

@@ -66,7 +66,7 @@ struct Seen {
     thread: Arc<ThreadName>,
     held: Held,
     asked: Asked,
-    /// The locks that the thread had alone each time, by number.
+    /// The locks that the thread had alone or upgradable each time, by number.
     gates: Gates,
     /// How often it was looked at while keys did not tell its gates from other locks.
     looks: u8,
