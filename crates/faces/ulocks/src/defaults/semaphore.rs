@@ -77,7 +77,7 @@ pub use crate::fair::Permit;
 /// | [`try_acquire_until`](Semaphore::try_acquire_until), [`try_acquire_many_until`](Semaphore::try_acquire_many_until) | the same, or gives up at an `Instant` or a [`Deadline`](crate::time::Deadline) |
 /// | [`acquire_interruptible`](Semaphore::acquire_interruptible), [`acquire_many_interruptible`](Semaphore::acquire_many_interruptible) | waits, or gives up when a signal handler runs or it is closed: an [`AcquireError`](crate::fair::AcquireError) |
 /// | [`acquire_interruptible_until`](Semaphore::acquire_interruptible_until), [`acquire_many_interruptible_until`](Semaphore::acquire_many_interruptible_until) | the same, or gives up at an `Instant` or a [`Deadline`](crate::time::Deadline) |
-/// | [`release`](Semaphore::release) | puts permits in, whether they were acquired before or not |
+/// | [`release`](Semaphore::release), [`add_permits`](Semaphore::add_permits) | puts permits in, whether they were acquired before or not; too many are an error, or a panic |
 /// | [`close`](Semaphore::close), [`is_closed`](Semaphore::is_closed) | ends the giving of permits, and whether that was done |
 /// | [`available_permits`](Semaphore::available_permits) | how many are free at this moment |
 /// | [`raw`](Semaphore::raw) | the semaphore without guards |
