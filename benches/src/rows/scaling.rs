@@ -8,7 +8,7 @@ use crate::workloads::{Times, Workers};
 pub const ROW: Row = Row {
     name: "scaling",
     about: "mutexes over thread counts: rate, CPU time, fairness and waits",
-    share_s: (185, 75),
+    share_s: (185, 73),
     jobs,
     // The last are dropped last: std, parking_lot and usync are what people use today.
     drop_first: &["usync"],

@@ -17,7 +17,7 @@ use crate::workloads::{Scenario, Times, Workers};
 pub const ROW: Row = Row {
     name: "shared",
     about: "locks between processes, and the death of a holder",
-    share_s: (36, 15),
+    share_s: (36, 17),
     jobs,
     drop_first: &[],
     columns: &[],
