@@ -72,7 +72,7 @@ fn a_task_that_leaves_sees_the_nodes_beside_its_own() {
     }
     explore(Config::exhaustive(), || {
         let condvar = Arc::new(Condvar::new());
-        let other = with(&condvar, |condvar| comes_and_leaves(condvar));
+        let other = with(&condvar, comes_and_leaves);
         comes_and_leaves(&condvar);
         other.join().unwrap();
         assert!(!condvar.notify_one(), "a task is left behind");
