@@ -33,13 +33,9 @@
 //!
 //! # Which thread watches which
 //! A sleeper watches tokens, and the kernel wakes it when one of their threads dies. The *head
-//! waiter* watches each holder. Each other waiter watches the waiter before it; where waiters
-//! overtake, only if there is a holder as it begins to sleep. There a dead waiter that is no holder
-//! holds up no other, and the second waiter must watch a head that is a holder. But if the head
-//! becomes the only holder, the waiter behind it watches the holder already. As the new head it
-//! need not be woken for that. (Two CPUs of a Xeon, 32 processes at one `Semaphore`, 10 us inside
-//! and nothing outside: 27,000 operations a second and 2.0 to 2.4 switches for each if the third
-//! waiter watches no thread, and 67,000 and 1.0.)
+//! waiter* watches each holder. In order each other waiter watches the waiter before it. Where
+//! waiters overtake, the second one watches the head, if it came as the second or the head is a
+//! holder; the others watch no thread. A dead waiter that is no holder holds up no other there.
 //!
 //! # Invariants
 //! 1. Words of requests for this lock, and `tickets`, change under the queue lock only. But a
@@ -295,12 +291,13 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
             return Err(Refused::TimedOut);
         }
         section.enqueue(want);
-        let (mut watched, mut deaths) = (Watched::new(me.request()), 0);
+        let mut deaths = 0;
         loop {
             // A thread has died since the last look, if it was to be watched, or if this one is the
             // head now: its death may let a grant happen.
-            let armed = section.arm(&mut watched)?;
-            if !(armed && (!watched.is_head || section.head == Some(me.owner()))) {
+            let armed = section.arm()?;
+            let armed = armed.filter(|watched| !watched.is_head || section.head == Some(me.owner()));
+            let Some(watched) = armed else {
                 section.settle(Reap::Dead);
                 if me.request().is_granted() {
                     return Ok(());
@@ -312,7 +309,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
                     return Err(Refused::Corrupt(me.owner().bits()));
                 }
                 continue;
-            }
+            };
             deaths = 0;
             drop(section);
             // Behind the head a grant is not near.
@@ -469,19 +466,19 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         self.head = self.head.or(Some(self.me.owner()));
     }
 
-    /// Chooses what the calling thread watches, (wait). `false` if one of these has died.
-    fn arm(&mut self, watched: &mut Watched<'s>) -> Result<bool, Refused> {
+    /// Chooses what the calling thread watches, (wait). `None` if one of these has died.
+    fn arm(&mut self) -> Result<Option<Watched<'s>>, Refused> {
         let request = self.me.request();
         let place = Place(request.place.load(Relaxed));
-        let watches_it = !R::OVERTAKES || !self.rule.has_no_holder();
-        let before = self.last_before(place, !watches_it);
-        watched.begin(self.me.owner().bits() | WAITING, before.is_none());
+        let before = self.last_before(place);
+        let is_head = before.is_none();
+        let mut watched = Watched::new(request, self.me.owner().bits() | WAITING, is_head);
         let slot = match before {
-            Some(waiter) if watches_it => {
+            Some(Some(waiter)) => {
                 watched.add(self.me, waiter.owner);
                 waiter.owner.slot()
             }
-            Some(_) => Place::NOBODY,
+            Some(None) => Place::NOBODY,
             None => {
                 self.rule.holders(&mut |owner| watched.add(self.me, owner));
                 self.me.slot()
@@ -489,24 +486,28 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         };
         request.place.store(place.watching(slot).0, Relaxed);
         request.word.store(self.me.owner().bits() | WAITING, Release);
-        let no_holder = if watched.is_head { self.rule.corrupt() } else { None };
+        let no_holder = if is_head { self.rule.corrupt() } else { None };
         if let Some(corrupt) = watched.corrupt().map(Owner::bits).or(no_holder) {
             self.leave();
             return Err(Refused::Corrupt(corrupt));
         }
-        Ok(!watched.has_died())
+        Ok((!watched.has_died()).then_some(watched))
     }
 
-    /// The waiter before `place`, or `any` one that is before it; `None` for the head.
-    fn last_before(&self, place: Place, any: bool) -> Option<Waiting<'s>> {
+    /// The waiter to watch from `place` (invariant 3), if any is to be; `None` for the head.
+    fn last_before(&self, place: Place) -> Option<Option<Waiting<'s>>> {
         let mut before = self.waiting(|other| other.order() < place.order());
-        if any { before.next() } else { before.max_by_key(|waiter| waiter.place.order()) }
+        if R::OVERTAKES {
+            let head = before.next()?;
+            return Some(before.next().is_none().then_some(head));
+        }
+        before.max_by_key(|waiter| waiter.place.order()).map(Some)
     }
 
     /// Whether no thread waits before the calling one.
     fn is_head(&self) -> bool {
         let place = Place(self.me.request().place.load(Relaxed));
-        self.last_before(place, true).is_none()
+        self.last_before(place).is_none()
     }
 
     /// (withdraw): withdraws the calling thread's request.

@@ -23,8 +23,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
     ) -> Result<bool, Refused> {
         let mut section = self.enter(me, rule)?;
         section.enqueue(0);
-        let mut watched = Watched::new(me.request());
-        section.arm_for_notification(&mut watched)?;
+        let mut watched = section.arm_for_notification()?;
         drop(section);
         release();
         loop {
@@ -42,14 +41,16 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
             if me.request().is_granted() {
                 return Ok(true);
             }
-            if is_told && !section.watch_next(&mut watched)? {
+            let next = if is_told { section.watch_next()? } else { Some(watched) };
+            let Some(next) = next else {
                 section.withdraw();
                 return Ok(true);
-            }
+            };
             if is_over {
                 section.leave();
                 return Ok(false);
             }
+            watched = next;
         }
     }
 
@@ -104,20 +105,23 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
     }
 
     /// Chooses the waiter that the calling thread watches.
-    fn arm_for_notification(&mut self, watched: &mut Watched<'s>) -> Result<(), Refused> {
-        // Not if that one has died at this moment: then it is none the next time.
-        while !self.arm(watched)? {}
-        Ok(())
-    }
-
-    /// Chooses it again, when the one before has died or left. `false` if the thread is the head.
-    /// Then nobody watches the one that was notified last, and the thread is to look itself.
-    fn watch_next(&mut self, watched: &mut Watched<'s>) -> Result<bool, Refused> {
-        while !self.is_head() {
-            if self.arm(watched)? {
-                return Ok(true);
+    fn arm_for_notification(&mut self) -> Result<Watched<'s>, Refused> {
+        loop {
+            // Not if that one has died at this moment: then it is none the next time.
+            if let Some(watched) = self.arm()? {
+                return Ok(watched);
             }
         }
-        Ok(false)
+    }
+
+    /// Chooses it again, when the one before has died or left. `None` if the thread is the head.
+    /// Then nobody watches the one that was notified last, and the thread is to look itself.
+    fn watch_next(&mut self) -> Result<Option<Watched<'s>>, Refused> {
+        while !self.is_head() {
+            if let watched @ Some(_) = self.arm()? {
+                return Ok(watched);
+            }
+        }
+        Ok(None)
     }
 }

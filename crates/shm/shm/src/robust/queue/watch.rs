@@ -33,17 +33,9 @@ pub(super) struct Watched<'s> {
 }
 
 impl<'s> Watched<'s> {
-    /// None, for the waiter with this request.
-    pub(super) fn new(request: &'s Request) -> Self {
+    pub(super) fn new(request: &'s Request, waiting: u32, is_head: bool) -> Self {
         let (word, tokens) = (&request.word, [None; MOST]);
-        Self { word, waiting: 0, tokens, number: 0, has_died: false, corrupt: None, is_head: false }
-    }
-
-    /// Chooses anew, for a waiter whose word is `waiting`.
-    pub(super) fn begin(&mut self, waiting: u32, is_head: bool) {
-        self.tokens[..self.number].fill(None);
-        (self.waiting, self.number, self.is_head) = (waiting, 0, is_head);
-        (self.has_died, self.corrupt) = (false, None);
+        Self { word, waiting, tokens, number: 0, has_died: false, corrupt: None, is_head }
     }
 
     /// Adds `owner`, unless it is the caller.
@@ -91,10 +83,12 @@ impl<'s> Watched<'s> {
             self.sleep_plainly(until);
             return false;
         }
-        let slept = match self.number {
-            1 => waitv(&self.words::<2>(), Some(until)),
-            number => waitv(&self.words::<{ MOST + 1 }>()[..=number], Some(until)),
-        };
+        let words: [Waiter<'_>; MOST + 1] =
+            array::from_fn(|nth| match self.tokens.get(nth.wrapping_sub(1)) {
+                Some(Some(token)) => Waiter::new(token.word, token.alive),
+                _ => Waiter::new(self.word, self.waiting),
+            });
+        let slept = waitv(&words[..=self.number], Some(until));
         // Each of them: the kernel tells of one, whichever words have woken this thread.
         let died = (1..).zip(self.tokens.iter().flatten()).filter(|(nth, token)| {
             let is_told = matches!(slept, Ok(WaitvOutcome::Woken(woken)) if woken == *nth);
@@ -111,14 +105,6 @@ impl<'s> Watched<'s> {
         }
     }
 
-    /// The caller's word, and the first of the tokens.
-    fn words<const N: usize>(&self) -> [Waiter<'_>; N] {
-        array::from_fn(|nth| match self.tokens.get(nth.wrapping_sub(1)) {
-            Some(Some(token)) => Waiter::new(token.word, token.alive),
-            _ => Waiter::new(self.word, self.waiting),
-        })
-    }
-
     /// Sleeps while the caller's word says that it waits. A thread that unwinds here would leave
     /// its request in the queue, and others would wait for what that is granted.
     fn sleep_plainly(&self, until: Deadline) {
@@ -128,40 +114,9 @@ impl<'s> Watched<'s> {
 
 #[cfg(all(test, regions, not(miri)))]
 mod tests {
-    use super::super::{GRANTED, Queue, Rule, WAITING};
+    use super::super::WAITING;
     use super::*;
     use crate::slots::Slot;
-    use ulocks_core::Shared;
-    use ulocks_core::sync::AtomicU32;
-
-    /// A lock with at most one holder, which waiters may overtake.
-    struct One(AtomicU32);
-
-    impl Rule for One {
-        const OVERTAKES: bool = true;
-
-        fn would_grant(&self, _: Owner) -> bool {
-            self.has_no_holder()
-        }
-
-        fn grant(&self, owner: Owner, _: u32) -> bool {
-            self.0.compare_exchange(0, owner.bits(), Relaxed, Relaxed).is_ok()
-        }
-
-        fn holders(&self, each: &mut dyn FnMut(Owner)) {
-            Owner::of(self.0.load(Relaxed)).into_iter().for_each(each);
-        }
-
-        fn has_no_holder(&self) -> bool {
-            self.0.load(Relaxed) == 0
-        }
-
-        fn is_held_only_by(&self, owner: Owner) -> bool {
-            self.0.load(Relaxed) == owner.bits()
-        }
-
-        fn reap(&self, _: Owner) {}
-    }
 
     /// Otherwise a waiter that nobody notifies would look for ever.
     #[test]
@@ -173,31 +128,12 @@ mod tests {
         let other = unsafe { Member::join(&slots, 0..0) }.unwrap();
         let waiting = me.owner().bits() | WAITING;
         me.request().word.store(waiting, Relaxed);
-        let mut watched = Watched::new(me.request());
-        watched.begin(waiting, true);
+        let mut watched = Watched::new(me.request(), waiting, true);
         watched.add(&me, other.owner());
         drop(other);
         assert!(watched.sleep(&me, None), "a token changed, and no thread has died");
         me.request().word.store(0, Relaxed);
-        watched.begin(waiting, true);
+        let watched = Watched::new(me.request(), waiting, true);
         assert!(!watched.sleep(&me, None), "the waiter was told");
-    }
-
-    /// Each wake-up that says so costs two switches and the queue lock.
-    #[test]
-    fn a_new_head_watches_the_new_holder_already() {
-        let slots: [Slot; 4] = array::from_fn(|_| Slot::new());
-        // SAFETY: the slots outlive the members.
-        let members: [_; 4] = array::from_fn(|_| unsafe { Member::join(&slots, 0..0) }.unwrap());
-        let (queue, rule) = (Queue::<Shared>::new(), One(AtomicU32::new(members[0].owner().bits())));
-        for me in &members[1..] {
-            let mut section = queue.enter(me, &rule).unwrap();
-            section.enqueue(1);
-            assert_eq!(section.arm(&mut Watched::new(me.request())), Ok(true));
-        }
-        rule.0.store(0, Relaxed);
-        queue.enter(&members[0], &rule).unwrap().pass_on();
-        let told = members.each_ref().map(|me| me.request().word.load(Relaxed) & !Owner::MASK);
-        assert_eq!(told[1..], [GRANTED, WAITING, WAITING], "the new head is told to watch another");
     }
 }
